@@ -41,7 +41,6 @@ __all__ = [
 if not TYPE_CHECKING:  # type checkers must report names that do not exist
 
     def __getattr__(name: str) -> object:
-        """Import and return a public name. Raises AttributeError for other names."""
         for module, names in _NAMES.items():
             if name in names:
                 from importlib import import_module
@@ -51,5 +50,4 @@ if not TYPE_CHECKING:  # type checkers must report names that do not exist
 
 
 def __dir__() -> list[str]:
-    """Return the public names."""
     return __all__

@@ -41,7 +41,7 @@ class Figure:
     tps: float | None
     """Median of the trials' transactions per second, all processes together; None if unknown."""
     rate: float | None
-    """Number of `counts` per second, to compare cases; None without a valid trial."""
+    """Rate by which cases are compared: `counts` per second, such as rows; None without a valid trial."""
     counts: str
     """Kind of operations that `rate` counts: transactions, pairs, rows or cycles."""
     fairness: float | None
@@ -136,7 +136,7 @@ class Report:
 
     @cached_property
     def answer(self) -> SearchAnswer | None:
-        """Answer of a `limit` search: highest rate that `holds`, lowest that `breaks`; None without one."""
+        """Rates that a `limit` search found: `holds`, `breaks` and `about`; None without a search."""
         from sqlstress.analysis.highest_rate import answer_of
 
         return answer_of(self.document, self.document.limit) if self.document.limit else None
@@ -356,10 +356,7 @@ def _key(option: str) -> str:
 
 
 def _rename(text: str, spelling: Callable[[str], str] = _parameter) -> str:
-    """Return an error message in which `spelling` renames each option of the command line.
-
-    `_parameter` makes "--keep-going" to "keep_going", for example.
-    """
+    """Return an error message with options renamed by `spelling`: "--keep-going" to "keep_going"."""
     text = _ARGUMENT.sub(lambda argument: argument[0].lower(), text.replace(" with -o", ""))
     text = _SUGGESTED.sub(lambda near: near[1] + spelling(near[2]), text)
     return _OPTION.sub(lambda option: spelling(option[1]) if option[1] else option[0], text)
@@ -370,7 +367,7 @@ _OTHER_PARAMETERS = {"dir": "directory", "keep-going": "keep_going"}
 _OPTION = re.compile(r"pip install(?: -\S+)+|(?<![\w'-])--([a-z][a-z0-9-]*)")
 """Pattern of an option in a message, and of a pip command, whose options must not be renamed."""
 _SUGGESTED = re.compile(r"(is not an option of [^.]*\. Did you mean )([a-z][a-z0-9-]*)")
-"""Pattern of the part of a message that suggests an option, spelt without dashes."""
+"""Pattern of the option that follows "Did you mean" in a message, and that has no dashes there."""
 _ARGUMENT = re.compile(r"\A(?:COMMAND|FILE|LOAD|SCRIPT)(?=: )")
 """Pattern of a positional argument's name at the beginning of a message."""
 
@@ -383,7 +380,7 @@ def _options_by_name(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _command(function: str, work: str | Path, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a call of a public function as words for the report, without passwords."""
+    """Return the words for `command` of the report: a function's call, without passwords."""
     settings = (f"{name}={value}" for name, value in options.items())
     return redact_words((f"sqlstress.{function}", str(work), *settings))
 
@@ -391,7 +388,6 @@ def _command(function: str, work: str | Path, options: Mapping[str, Any]) -> tup
 def _run_study(
     study: Study[T], opening: BenchOpener[T], save: str | Path | None, progress: ProgressCallback | None
 ) -> Report:
-    """Run a study and return the report. Warn if the report cannot be saved."""
     from sqlstress.studies.sweep import run_study
 
     if str(save) == "-":
@@ -421,7 +417,6 @@ def _is_plan(work: str | Path) -> bool:
 
 
 def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
-    """Return the plan in a file, or for an experiment's options. Raises UsageError."""
     if _is_plan(work):
         if options:
             raise UsageError(f"a plan has its options in the file. Leave out {', '.join(options)}.")

@@ -20,7 +20,7 @@ from sqlstress.report.case import Case
 from sqlstress.request import Request
 
 NO_VALUES: Mapping[str, Any] = MappingProxyType({})
-"""Immutable empty mapping, the default of attributes below."""
+"""Immutable empty mapping: the default of several attributes of `Experiment`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,13 @@ class CommandLine:
     name: str = ""
     """Name of the command; empty if options of another command select the experiment."""
     summary: str = ""
-    """Line in the list of commands."""
+    """Description of the command in the list of commands, on one line."""
     help: str = ""
     """Text of the command's `--help`."""
     example: str = ""
     """Complete command line, as an example."""
     takes: tuple[str, ...] = ()
-    """Suffixes of files for the first argument, such as ".py"."""
+    """Suffixes of the files that the first argument can name, such as ".py"."""
     main_options: tuple[str, ...] = ()
     """Options that `--help` shows first."""
 
@@ -47,7 +47,7 @@ class StudySpec(ResultFormat):
     observes_only: ClassVar[bool] = False
     """Whether the study only observes other programs, without databases of its own."""
     reads_options: ClassVar[bool] = False
-    """Whether `parse_request` makes the study from options. If not, `make` gets cases."""
+    """Whether `parse_request` makes the study from options. If not, `make` makes the study of given cases."""
 
     def make(self, cases: Sequence[Case], selection: Any) -> Any:
         """Return a `Study` of these cases. `selection` has the options that cases do not store."""
@@ -78,7 +78,7 @@ class Experiment(ReportFormat):
     unsupported: ClassVar[Mapping[str, str]] = NO_VALUES
     """Reasons why this experiment lacks options of other experiments, by name of the option."""
     single_case_values: ClassVar[Mapping[str, Any]] = NO_VALUES
-    """Options that a study of one case, such as `limit`, sets; None drops the option."""
+    """Values of options that a study of one case, such as `limit`, sets; None removes the option."""
     study: ClassVar[StudySpec | None] = None
     """Study that chooses the cases to measure; None if all cases are measured."""
 
@@ -89,15 +89,12 @@ class Experiment(ReportFormat):
     # Tables. A table has a row per case. The cases of a table are shown and compared together.
 
     sweeps: ClassVar[bool] = False
-    """Whether labels of rows are numbers of processes and files, such as "8 processes".
-
-    If not, they are labelled with `case_label`.
-    """
+    """Whether row labels are numbers of processes and files: "8 processes". If not, see `case_label`."""
     many_files: ClassVar[bool] = True
     """Whether a case may have several database files. If so, tables show their number."""
 
     def table(self) -> str:
-        """Return the name of the experiment with whose cases these are compared."""
+        """Return the name of the experiment in whose tables the cases appear: by default, this one."""
         return self.name
 
     def table_key(self, case: Case) -> Case:
@@ -141,10 +138,10 @@ class Experiment(ReportFormat):
     retries_empty: ClassVar[bool] = False
     """Whether a trial without operations is measured again. If not, its rate of 0 counts."""
     common_start: ClassVar[bool] = True
-    """Whether all processes of a trial wait for a common start, on files of this trial only.
+    """Whether all processes of a trial begin their work at one time, on files of this trial only.
 
-    If not, as in the published scripts, starting the processes is part of the measured time, and all trials
-    use the same files.
+    If not, as in the published scripts, the start of the processes is part of the measured time, and all
+    trials use the same files.
     """
     keeps_workers: ClassVar[bool] = False
     """Whether a worker process can run further trials, because it keeps no state."""
@@ -188,7 +185,8 @@ class Experiment(ReportFormat):
     def misses_long_waits(self, case: Case) -> bool:
         """Return whether operations may wait for a lock for longer than the window of this case.
 
-        Such waits are missing in its results. So the largest such case is measured again in a longer window.
+        Such waits are missing in its results. So, of all such cases, that with the most processes is measured
+        again in a longer window.
         """
         return False
 

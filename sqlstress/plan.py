@@ -25,8 +25,8 @@ T = TypeVar("T")
 def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
     """Return an instance of a dataclass of options, such as Case, with these values.
 
-    `values` has values by name of the option, such as "busy-timeout". `known` has others by name of the
-    field. Other fields keep their defaults, or are None: the experiment sets them later.
+    `values` has values by name of the option, such as "busy-timeout", and `known` by name of the field. Other
+    fields have their defaults, or None for the experiment to replace if there is no default.
     """
     known_options = options_of(cast(Any, cls)).items()
     by_field = {name: values[option.name] for name, option in known_options if option.name in values}
@@ -76,7 +76,7 @@ def parse_options(options: Iterable[Option], given: Mapping[str, Any]) -> dict[s
 def options_of_load(
     command: str, otherwise: Mapping[str, Mapping[str, Any]], left_out: Collection[str]
 ) -> tuple[Option, ...]:
-    """Return an experiment's options for a study, such as `limit`, except `left_out`.
+    """Return the options that a study, such as `limit`, takes from an experiment: all but `left_out`.
 
     `otherwise` has changed attributes of options by name of the option: {"warmup": {"default": "500ms"}}.
     """
@@ -97,7 +97,7 @@ def plan_of(given: Mapping[str, Any], command: str = DEFAULT) -> Plan:
     """Return the plan that a command's options request.
 
     `given` has unparsed values by name; a missing option or None means the default. Raises UsageError for
-    invalid options, and for more than MAX_CASES cases before all of them take memory.
+    invalid options and for more than MAX_CASES cases. To save memory, no further cases are made.
     """
     given = {name: value for name, value in seeded(given).items() if value is not None}
     experiment = commands()[command]

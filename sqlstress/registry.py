@@ -50,16 +50,16 @@ class ReportFormat:
     spec: ClassVar[type] = NoOptions
     """Dataclass of options that only cases of this experiment have."""
     key: ClassVar[str | None] = None
-    """Key of the spec in a case's JSON; None if its fields are next to those of the case."""
+    """Key of the object with the spec in a case's JSON; None if the spec's fields are at the top level."""
     top_level_fields: ClassVar[tuple[str, ...]] = ()
-    """Fields of the spec that are next to those of the case although `key` is set."""
+    """Fields of the spec that are at the top level of a case's JSON although `key` is set."""
     study: ClassVar[ResultFormat | None] = None
     """Format of the result of the experiment's study; None if the experiment is no study."""
 
 
 @cache
 def format_of(name: str) -> ReportFormat:
-    """Return the single instance of an experiment's class. Raises KeyError for an unknown name."""
+    """Return the experiment `name`, the only instance of its class. Raises KeyError for an unknown name."""
     return cast(ReportFormat, resolve_name(EXPERIMENTS[name])())
 
 

@@ -27,7 +27,7 @@ class Request(Generic[S, E]):
     """
 
     case: Case
-    """Case with the first value of each option, to which the experiment adds the rest."""
+    """Case with the first value of each list, from which the experiment makes the requested cases."""
     selection: E
     """Options from which the cases are made, and which they do not store."""
     lists: Mapping[str, tuple[Any, ...]]
@@ -106,8 +106,8 @@ def drivers_of(
 ) -> tuple[str, ...]:
     """Return the drivers to measure with, one for each of the `targets` (option --target).
 
-    A target gets the driver of --driver if it fits, else the first fitting driver in `known`. If `targets` is
-    None, return only the driver of --driver. Raises UsageError if it fits none of the targets.
+    A target gets the driver of --driver if that driver uses the target, else its first driver in `known`. If
+    `targets` is None, return only the driver of --driver. Raises UsageError if it uses none of the targets.
     """
     wanted = request.case.driver
     if targets is None:
@@ -129,8 +129,7 @@ def check_options(
 ) -> None:
     """Raise UsageError if the user set one of `options` that the drivers `names` do not support.
 
-    If `enough` is the function `any`, it is enough that one of the drivers supports an option; with `all`,
-    every driver must support it.
+    If `enough` is `all`, every driver must support an option. If it is `any`, a single driver suffices.
     """
     for option in options:
         if option in request.given and not enough(takes(name, option) for name in names):

@@ -15,14 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+# Levels of durability of a commit. In a report, a colon and details may follow a level.
 SYNCED = "every commit synced"
 IN_CACHE = "every commit left in the drive's cache"
 LAST_LOST = "a power cut can lose the last commits"
 UNSAFE = "a power cut can corrupt the data"
 NOTHING_STORED = "nothing stored"
-"""Levels of durability of a commit. In a report, a colon and details may follow a level."""
 AS_SET = "as set"
-"""Isolation level of the user's own programs: they or the server set it."""
+"""Value for the isolation level if sqlstress sets none: the user's program or the server sets it."""
 OTHER_SQLITE = "other SQLite"
 """Topic of an observation: the user's code used an SQLite library other than the driver's.
 
@@ -54,9 +54,9 @@ class DriverInfo(NamedTuple):
     product: str = "SQLite"
     """Name of the database product."""
     bare_call: str = "SELECT 1, of no table"
-    """Description of the call whose time a report shows as the least cost of an operation."""
+    """Description of the driver's cheapest call. A report shows its time as the minimum of an operation."""
     difference: str = ""
-    """Note in tables on data that only this driver uses, without full stop; or empty."""
+    """Sentence for tables, without full stop, if the driver uses other data than most drivers; else empty."""
     serves: bool = False
     """Whether the product is a server. If so, a commit may succeed although the worker has died."""
     package: str = ""
@@ -179,7 +179,7 @@ def target_names(drivers: Mapping[str, DriverInfo]) -> tuple[str, ...]:
 
 
 def reported(driver: str) -> DriverInfo:
-    """Return a driver's properties; defaults if the driver is unknown here."""
+    """Return a driver's properties; default properties if this sqlstress does not know the driver."""
     properties = DRIVERS.get(driver) or installed().drivers.get(driver)
     return properties or DriverInfo(driver, "", "", bare_call="")
 
@@ -205,5 +205,5 @@ def stores_nothing(driver: str) -> bool:
 
 
 def durability_level(durability: str) -> str:
-    """Return the level in a text on durability, such as NOTHING_STORED."""
+    """Return the level in a text on durability, such as "nothing stored": the part before a colon."""
     return durability.partition(":")[0].strip()

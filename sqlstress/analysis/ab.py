@@ -1,9 +1,9 @@
-"""Conclusions from an A/B test: the verdict, the change, and advice.
+"""Conclusions from an A/B test of two variants (arms A and B): verdict, change and advice.
 
-A and B are the compared variants (arms). A pair is a trial of A and a trial of B, measured one after the
-other. A run is all trials of a case and arm. A cell is a case that both arms measure. The test compares one
-metric, "tps" or "p99" (the 99th percentile of latency). The difference of a pair is ln(B / A) for TPS, and
--ln(B / A) for p99, so a negative difference means that B is worse. A look is an interim test.
+A pair is a trial of A and a trial of B, measured one after the other. A run is all trials of a case and arm.
+A cell is a case that both arms measure. The test compares one metric, "tps" or "p99" (the 99th percentile of
+latency). The difference of a pair is ln(B / A) for TPS, and -ln(B / A) for p99, so a negative difference
+means that B is worse. A look is an interim test.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def figure(trial: Trial, metric: str) -> float | None:
 
 
 def _operation_latencies(trial: Trial) -> Collection[Latency]:
-    """Return the latencies of whole operations, not of the single statements in a script."""
+    """Return the latency of each kind of operation; single statements of a script are left out."""
     if trial.arrived:
         return trial.arrived.latency.values()
     whole = {kind for worker in trial.workers for kind in worker.operations} & trial.latency.keys()
@@ -65,7 +65,7 @@ def _operation_latencies(trial: Trial) -> Collection[Latency]:
 
 
 def cells(report: Report) -> list[tuple[Run, Run]]:
-    """Return a tuple (run of A, run of B) for each case that both variants measured."""
+    """Return (all trials of A, all trials of B), as two runs, for each case that both measured."""
     arms = ([run for run in report.runs if run.arm == name] for name in (A, B))
     return list(zip(*arms, strict=False))
 
@@ -76,10 +76,10 @@ def too_many_failed(report: Report) -> tuple[Run, ...]:
 
 
 def differences(report: Report, test: AbTest) -> list[list[float]]:
-    """Return a list for each case, with the difference of each pair (see the module's docstring).
+    """Return ln(B / A) of the metric for each pair of trials, as a list for each case.
 
-    A pair without a figure in one case is left out of all cases. All lists are empty if too many operations
-    of a run failed.
+    The sign is reversed for p99, so a negative number always means that B is worse. A pair without a figure
+    in one case is left out of all cases. All lists are empty if too many operations of a run failed.
     """
     if too_many_failed(report):
         return [[] for _ in cells(report)]
@@ -96,7 +96,7 @@ def differences(report: Report, test: AbTest) -> list[list[float]]:
 def look(report: Report, test: AbTest, planned: Planned) -> Look:
     """Return the result of an interim test of all pairs so far: the verdict, and the ratio of B to A.
 
-    `planned` has the probability of a wrong verdict that the schedule of tests allows this test.
+    The schedule of interim tests allows this test the probability `planned.alpha` of a wrong verdict.
     """
     by_cell = differences(report, test)
     verdict = conclude(by_cell, tolerance(test.metric, test.max_drop), planned.alpha)
@@ -104,11 +104,11 @@ def look(report: Report, test: AbTest, planned: Planned) -> Look:
 
 
 def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
-    """Return the estimated ratio of B's figure to A's, with bounds, and with `verdict` unchanged.
+    """Return B's figure (TPS or p99) divided by A's, with bounds. `verdict` is only stored.
 
-    `found` has the difference of each pair. The field `worst` is the bound on the side where B is worse, and
-    `bound` is the bound on the other side. For each of the two, `alpha` is the probability that the true
-    ratio lies beyond it. Both are None for too few pairs.
+    `found` has a number for each pair of trials, from `differences`. In the result, `worst` is the bound on
+    the side where B is worse, and `bound` is the opposite bound; None for too few pairs. The true ratio is
+    beyond `worst` with probability `alpha`, and beyond `bound` with probability `alpha`.
     """
     judged, ends = signed_rank_bounds(found, alpha), signed_rank_bounds(found, 0.025)
 
@@ -136,7 +136,7 @@ def possible_ratios(found: Look) -> tuple[float, float] | None:
 
 
 NAMES = {"tps": "TPS", "p99": "p99"}
-"""Name of each metric in sentences."""
+"""Names of the metrics as sentences show them."""
 
 
 def arm_differences(report: Report, test: AbTest, run_a: Run, run_b: Run) -> Iterator[str]:
@@ -186,7 +186,6 @@ def _field_text(value: Any) -> str:
 
 
 def _item_text(value: Any) -> str:
-    """Return a list item as text; a transaction as its name and weight: "pay@3"."""
     if not isinstance(value, dict) or "name" not in value:
         return str(value)
     weight = value.get("weight", 1)
@@ -194,7 +193,7 @@ def _item_text(value: Any) -> str:
 
 
 class Pairs:
-    """Estimates from all pairs of an A/B test, as certain as the verdict of the last interim test."""
+    """Estimates of B's figure relative to A's from all pairs of trials, for the finding of an A/B test."""
 
     def __init__(self, report: Report, test: AbTest) -> None:
         self.report, self.test = report, test
@@ -211,11 +210,11 @@ class Pairs:
         """Smallest difference of a pair that --max-drop allows: a negative number."""
 
     def together(self) -> Look:
-        """Return the estimate of B divided by A, averaged over all cases."""
+        """Return the estimated ratio of B's figure to A's, averaged over all cases."""
         return estimate(self.means, self.test.metric, self.direction_alpha)
 
     def by_cell(self) -> list[Look]:
-        """Return the estimate of B divided by A for each case."""
+        """Return the estimated ratio of B's figure to A's for each case."""
         if len(self.cells) == 1:
             return [self.together()]
         return [estimate(cell, self.test.metric, self.case_alpha) for cell in self.cells]
@@ -230,10 +229,10 @@ class Pairs:
         return self._change(self.together())
 
     def failing(self) -> tuple[Change, ...]:
-        """Return the changes that explain a failed test: each is significantly worse than --max-drop.
+        """Return the changes that explain a failed test: the average over all cases, or single cases.
 
-        If the average over all cases fails, return only the average; if not, the cases that fail. If no case
-        fails either, return the average.
+        If the average is significantly worse than --max-drop, return only the average; if not, return the
+        cases that are significantly worse. If there is no such case, return the average.
         """
         parts = [("", self.means)]
         if len(self.cells) > 1:
@@ -249,9 +248,9 @@ class Pairs:
         )
 
     def pairs_needed(self) -> int | None:
-        """Return the number of pairs that would probably decide the test.
+        """Return the number of pairs that would probably decide the test; None if unknown.
 
-        None for too few pairs to predict this, and if the estimate is near --max-drop (see NEAR).
+        Unknown means that there are too few pairs to predict it, or the estimate is near --max-drop (NEAR).
         """
         ends = signed_rank_bounds(self.means, self.alpha)
         if ends is None:
@@ -262,7 +261,6 @@ class Pairs:
         return _pairs_needed(len(self.means), (ends[1] - ends[0]) / 2, gap)
 
     def _change(self, result: Look, where: str = "") -> Change:
-        """Return an estimate as a `Change`. `where` is the label of a case; "" for the average."""
         low, high = possible_ratios(result) or (None, None)
         ends = None
         if result.worst is not None and result.bound is not None:
@@ -324,7 +322,7 @@ def failed_arm(run: Run) -> FailedArm:
 
 
 def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
-    """Return the changes that explain the verdict: failing changes, or else the average over all cases."""
+    """Return the changes that explain the verdict: the failing changes for FAIL, else the average."""
     pairs = Pairs(report, test)
     if not pairs.means:
         return ()
@@ -332,7 +330,7 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""Smallest distance from --max-drop, as a share of it, at which more pairs are advised."""
+"""Margin around --max-drop, as a share of it. For an estimate within it, more pairs are useless."""
 TIME_MARGIN = 1.1
 """Factor by which the advised --max-time exceeds the estimated time."""
 
@@ -363,11 +361,11 @@ def _advice(pairs: Pairs) -> str:
 
 
 def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
-    """Return the number of pairs after which the interval of the estimate excludes the limit.
+    """Return the number of pairs of trials that a verdict needs; None if `gap` is too small.
 
-    `gap` is the distance between the estimate and the limit, and `half` is half the width of the interval
-    after `pairs` pairs. The width shrinks with the square root of the number of pairs. The result is rounded
-    up to two digits. None if `gap` is too small.
+    `gap` is the distance between the estimate and the limit --max-drop, and `half` is half the width of the
+    interval of the estimate after `pairs` pairs. The verdict needs an interval that excludes the limit. The
+    width shrinks with the square root of the number of pairs. The result is rounded up to two digits.
     """
     enough = finite(pairs * (half / gap) ** 2) if gap and 0 < half / gap < 1000 else None
     if enough is None:
@@ -378,7 +376,7 @@ def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
 
 
 def _options(pairs: int, test: AbTest) -> str:
-    """Return the options that allow `pairs` pairs: " (--max-pairs 90)"; "" if the test allowed them."""
+    """Return the options for `pairs` pairs: " (--max-pairs 90)"; "" if the present options suffice."""
     options = [f"--max-pairs {pairs}"] if pairs > (test.max_pairs or 0) else []
     last = test.looks[-1] if test.looks else None
     if last and last.seconds and last.pairs:
@@ -389,9 +387,10 @@ def _options(pairs: int, test: AbTest) -> str:
 
 
 def _longer_windows(report: Report, pairs_needed: int) -> str:
-    """Return an option for windows so long that MOST pairs suffice: " (--duration 4s)".
+    """Return an option for trials so long that MOST pairs decide the test: " (--duration 4s)".
 
-    With the present windows, `pairs_needed` would suffice. "" if trials have a fixed number of operations.
+    Trials of the present duration would need `pairs_needed` pairs. "" if trials have a fixed number of
+    operations instead of a duration.
     """
     case = report.runs[0].case
     if case.ops is not None or not case.duration_s:

@@ -1,6 +1,7 @@
-"""Findings (sentences of a report) on wrong data, failures, results and accuracy.
+"""Findings (sentences of a report) on runs (all trials of a case): wrong data, errors, accuracy.
 
-A run is all trials (timed executions) of a case. A group is the runs in one table of the report.
+A trial is a timed execution of a case. A group is the runs in one table of the report. A window is
+the measured time of a trial, after the warm-up.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from sqlstress.statistics.units import NS_PER_S, finite
 from sqlstress.target import stores_nothing
 
 MAX_SHOWN = 3
-"""Maximum number of wrong cases shown in detail, and of counter-examples (wrong rows) for a check."""
+"""Maximum number of cases whose wrong data is shown in detail, and of wrong rows shown per check."""
 
 
 def failures(group: Group) -> Iterator[Finding]:
@@ -44,11 +45,11 @@ def failures(group: Group) -> Iterator[Finding]:
 
 
 def wrong_data_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on wrong data: failed checks of up to MAX_SHOWN cases, and a list of other cases."""
+    """Yield findings on wrong data: failed checks of MAX_SHOWN cases, and the labels of further cases."""
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
     for run in wrong[:MAX_SHOWN]:
         by_name: dict[str, list[Check]] = {}
-        for check in run.verdict.checks:  # checks of all trials
+        for check in run.verdict.checks:  # a check appears once for each trial
             by_name.setdefault(check.name, []).append(check)
         checks = tuple(
             _failed_check(same_name_checks)
@@ -63,7 +64,7 @@ def wrong_data_findings(group: Group) -> Iterator[Finding]:
 
 
 def _failed_check(checks: Sequence[Check]) -> FailedCheck:
-    """Return the sum of a check's problems over all trials. `checks` has its result in each trial."""
+    """Return a check's problems, summed over all trials. `checks` has the check's result in each trial."""
     failed = [check for check in checks if check.status == "failed"]
     checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
     examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:MAX_SHOWN])
@@ -97,7 +98,7 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
 
 
 def advise_group(group: Group) -> tuple[Finding, ...]:
-    """Return the findings to show below the table of a group."""
+    """Return the findings to show below a group, which is one table of the report."""
     return (
         *wrong_data_findings(group),
         *failures(group),
@@ -116,7 +117,7 @@ def advise(report: Report) -> tuple[Finding, ...]:
 
 
 def missing(report: Report) -> tuple[Finding, ...]:
-    """Return the finding that an interruption or wrong data ended the report early; else ()."""
+    """Return the finding that an interruption or wrong data ended the measurement early; else ()."""
     if not report.interrupted:
         return tuple(_stopped(report))
     if report.results:
@@ -147,7 +148,7 @@ def early_end(report: Report) -> SweepState | None:
 
 
 def _was_planned(run: Run) -> bool:
-    """Return whether a run would have been measured if the report had not ended early.
+    """Return whether a run would have been measured if the measurement had not ended early.
 
     False for a run with an error, and for a run that was skipped for another reason than wrong data.
     """
@@ -165,9 +166,9 @@ def _stopped(report: Report) -> Iterator[Finding]:
 
 
 MAX_HALF_CHANGE = 0.10
-"""Relative change of TPS between a window's halves above which it is reported as unsteady."""
+"""Change of TPS from one half of a window to the other, as a share, that counts as unsteady."""
 MAX_PROOF_SHARE = 0.05
-"""Share of the window above which the time that checks of the data took is reported."""
+"""Share of the measured time that checks of the data may take without a finding."""
 
 
 def figure_limits(group: Group) -> Iterator[Finding]:
@@ -198,10 +199,10 @@ def figure_limits(group: Group) -> Iterator[Finding]:
 
 
 def _half_change(run: Run) -> float | None:
-    """Return the change of TPS from the first to the second half of a window: the trials' median.
+    """Return the change of TPS from the first half of the measured time to the second half.
 
-    For example, 0.2 means 20% faster. None unless TPS changed by more than MAX_HALF_CHANGE, in one direction,
-    in each trial. None at a fixed rate, where the halves differ by chance.
+    The result is the median of all trials: 0.2 means 20% faster. None unless TPS changed by more than
+    MAX_HALF_CHANGE, in one direction, in each trial. None at a fixed rate, where halves differ by chance.
     """
     if run.case.rate:
         return None
@@ -211,5 +212,5 @@ def _half_change(run: Run) -> float | None:
 
 
 def _mean_share(shares: Sequence[float]) -> float:
-    """Return the mean of the worker processes' shares of a trial's time; an unknown share counts as 0."""
+    """Return the mean of shares of time, one per worker process; an unknown share counts as 0."""
     return math.fsum(finite(share) or 0.0 for share in shares) / len(shares) if shares else 0.0

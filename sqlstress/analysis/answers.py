@@ -1,8 +1,7 @@
-"""Comparison of cases: which case, target (such as SQLite) or value of an option is best.
+"""Comparison of runs (all trials of a case): which target, such as SQLite, or option value is best.
 
-A run is all trials of a case. A pass is one trial of each case, so drift (heat, other programs) affects all
-cases of a pass equally. The size of a case is its numbers of files and processes. A group is the runs in one
-table of the report.
+A pass is one trial of each case, so drift (heat, other programs) affects all cases of a pass equally. The
+size of a case is its numbers of files and processes. A group is the runs in one table of the report.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from sqlstress.statistics.units import plural
 from sqlstress.target import durability_level, target_name
 
 MAX_COMPARED_RUNS = 10
-"""Maximum number of best runs with which each run is compared. All pairs would take too long."""
+"""Number of best runs with which each run is compared. To compare all pairs would take too long."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,8 @@ class LeadingRuns:
 def leaders(tested: PairwiseTests, runs: Sequence[Run], divide_error_by: int = 1) -> LeadingRuns:
     """Return the best run, and all runs that are not significantly worse.
 
-    `tested` has the tests between `runs`, and perhaps other runs. `divide_error_by` is the number of calls
-    that share its probability of error.
+    `tested` compares `runs`, and perhaps other runs, in pairs. If several calls share the error probability
+    of `tested`, `divide_error_by` is the number of these calls.
     """
     heads = sorted(runs, key=tested.middle)[-MAX_COMPARED_RUNS:]
     near = tuple(
@@ -78,7 +77,7 @@ def more_trials(case: Case) -> str:
 def inconclusive_findings(
     tested: PairwiseTests | None, found: Sequence[Finding], case: Case
 ) -> Iterator[Finding]:
-    """Yield the reason why any finding in `found` is unclear, and a remedy; nothing if all are clear.
+    """Yield a finding on noise, with a remedy, if any finding in `found` is unclear.
 
     `tested` has the tests from which `found` follows. None means that there were too few trials for a test.
     """
@@ -143,7 +142,7 @@ class Lead:
 
 
 def sides_of(group: Group) -> tuple[Side, ...]:
-    """Return the targets (such as SQLite) that a group compares; () if there are fewer than two."""
+    """Return the targets (such as SQLite) compared in a group, which is one table; () for fewer than 2."""
     targets = [target_name(part.case.driver) for part in group.parts] if group.setting == "driver" else []
     if len(set(targets)) < 2:
         return ()
@@ -161,7 +160,7 @@ def size_of(case: Case) -> Size:
 
 
 def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
-    """Return the sides in groups of equal durability. A side of unknown durability gets its own group."""
+    """Return targets (sides) in groups of equal durability. Unknown durability equals no other."""
     by_worth: dict[str, list[Side]] = {}
     for side in sides:
         by_worth.setdefault(side.durability or f"unknown of {side.name}", []).append(side)
@@ -169,7 +168,7 @@ def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
 
 
 def leads(group: Group) -> list[Lead]:
-    """Return a comparison of equally durable targets for each size of case; [] at a fixed rate."""
+    """Return comparisons of targets with equally durable commits, by size of case; [] at a fixed rate."""
     if group.case.rate:
         return []
     comparable = [sides for sides in group_by_durability(sides_of(group)) if len(sides) > 1]
@@ -181,7 +180,7 @@ def leads(group: Group) -> list[Lead]:
 def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
     """Yield a comparison of the targets in `sides` for each size of case that all targets have.
 
-    `error` is the probability that any comparison is wrong.
+    `error` is the maximum probability that any of the comparisons is wrong.
     """
     names = tuple(side.name for side in sides)
     runs = [{size_of(run.case): run for run in side.runs if group.is_comparable(run)} for side in sides]
@@ -241,7 +240,7 @@ def leader_findings(group: Group) -> Iterator[Finding]:
 
 
 def _sides_ahead(size_leads: Sequence[Lead]) -> SidesAhead:
-    """Return data for "SQLite leads at 4 and 8 processes". At all sizes given, equal targets lead."""
+    """Return facts for "SQLite leads with 4 and 8 processes". All of `size_leads` have equal leaders."""
     first = size_leads[0]
     ratios = [lead.ratio for lead in size_leads if lead.ratio]
     return SidesAhead(
@@ -265,13 +264,13 @@ Rates = Mapping[int, float]
 
 
 def answer(group: Group) -> Iterator[Finding]:
-    """Yield findings that compare each value of an option with the first: on average, and by case.
+    """Yield findings that compare an option's values with its first value: on average, and by case.
 
     Yield nothing for a single value, for a load at a fixed rate, and if the values are targets, which `leads`
     compares. Runs that only serve as a reference, such as runs of an empty command, are left out.
     """
     if group.case.rate or sides_of(group):
-        return  # `leads` compares targets, size by size, and only if their commits have equal durability
+        return  # `leads` compares targets, but only targets with equally durable commits
     compared = [part for part in group.parts if not experiment_of(part.case).is_reference(part.case)]
     rates = {group.value(part.case): _rates_by_size(part) for part in compared}
     rates = {value: by_size for value, by_size in rates.items() if by_size}
@@ -311,7 +310,7 @@ def answer(group: Group) -> Iterator[Finding]:
 
 
 def _rates_by_size(part: Group) -> dict[Size, Rates]:
-    """Return TPS by size of case and number of the pass, for runs that can be compared."""
+    """Return TPS by size (files, processes) and number of the pass; invalid runs are left out."""
     by_size = {
         size_of(run.case): run.rates() for run in part.runs if part.is_comparable(run) and rate_of(run)
     }
@@ -323,7 +322,7 @@ def _common_passes(by_size: Mapping[Size, Rates]) -> set[int]:
 
 
 def _mean_rates(by_size: Mapping[Size, Rates]) -> Rates:
-    """Return TPS by number of the pass: the geometric mean over all sizes."""
+    """Return TPS by number of the pass: the geometric mean over all sizes (files, processes)."""
     return {
         number: math.exp(fmean(math.log(rates[number]) for rates in by_size.values()))
         for number in _common_passes(by_size)
@@ -337,16 +336,16 @@ def _ratio(base: Rates, other: Rates, error: float) -> Ratio | None:
 def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
     """Return the comparison of an option's `value` with the option's first value, `base`.
 
-    `ratio` has an interval; None for too few trials. If so, `estimate` (the ratio of the means) is used.
+    `ratio` is None for too few trials. If so, `estimate` is used: the ratio of the means, without interval.
     """
     times = ratio.estimate if ratio else estimate
     return ValueRatio(value, base, times, ratio, verdict(ratio, NEAR))
 
 
 def _value_range(value: str, ratios: Sequence[tuple[Ratio, Case]]) -> ValueRange | None:
-    """Return the cases in which an option's value helps most and least; None if this may be chance.
+    """Return the cases in which an option's value helps most and least; None if noise hides a difference.
 
-    `ratios` has (throughput with the value / throughput with the option's first value, case) for each size.
+    `ratios` has pairs (throughput with the value / throughput with the option's first value, case).
     """
     if len(ratios) < 2:
         return None

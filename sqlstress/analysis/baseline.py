@@ -20,7 +20,7 @@ from sqlstress.statistics.compare import min_sample_size, unpaired, unpaired_bou
 from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, tolerance, verdict_of
 
 NEAR_SHARE = 0.1
-"""Largest change, as a share of --max-drop, that `CaseCheck.agrees` regards as no change."""
+"""Share of --max-drop: changes up to this share count as no change in `CaseCheck.agrees`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +33,22 @@ class CaseCheck:
     now: float
     """Median figure (TPS, or p99 in ns) of the current report's trials."""
     ratio: float
-    """Current figure divided by the baseline's (Hodges-Lehmann estimate)."""
+    """Current TPS or p99 divided by the baseline's (Hodges-Lehmann estimate)."""
     low: float | None
     """Lower end of the ratio's 95% interval; None for too few trials."""
     high: float | None
     """Upper end of the ratio's 95% interval; None for too few trials."""
     worst: float | None
-    """Bound of the ratio for the worse: pass if --max-drop allows even this. None for too few trials."""
+    """Worst plausible ratio. The case passes if --max-drop allows it. None for too few trials."""
     best: float | None
-    """Bound of the ratio for the better: fail if even this exceeds --max-drop. None for too few trials."""
+    """Best plausible ratio. The case fails if --max-drop forbids it. None for too few trials."""
     verdict: str
     """fail (significantly worse than --max-drop allows), pass (significantly within it), or inconclusive."""
 
     def agrees(self, metric: str, max_drop: float) -> bool:
-        """Return whether `ratio` and the ratio of the medians are both above, both below or both near 1.
+        """Return whether `ratio` and `now` / `base` are both above, both below or both near 1.
 
-        If not, the verdict pass would contradict the medians that the report shows.
+        If not, a verdict "pass" would contradict the medians `base` and `now`, which the report shows.
         """
         estimate, medians = (math.log(ratio) for ratio in (self.ratio, self.now / self.base))
         return estimate * medians >= 0 or max(abs(estimate), abs(medians)) <= NEAR_SHARE * abs(
@@ -73,13 +73,13 @@ class BaselineCheck:
     differing: tuple[str, ...] = ()
     """Differences between the reports that may explain a change, as text."""
     left_out: int = 0
-    """Number of the baseline's cases that are not in the current report."""
+    """Number of the baseline's cases that are not compared, because the current report lacks them."""
 
 
 def check(baseline: Report, current: Report, metric: str, max_drop: float) -> BaselineCheck:
     """Check a report against its baseline. Raise UsageError if they are not comparable.
 
-    `metric` is "tps" or "p99". `max_drop` is the largest allowed change for the worse, as a share.
+    `metric` is "tps" or "p99". `max_drop` is the largest allowed change for the worse: 0.05 means 5%.
     """
     wrong_run = next((run for run in current.runs if run.verdict.status == "failed"), None)
     if wrong_run:
@@ -137,13 +137,13 @@ def _too_many_failed(run: Run) -> str:
 
 
 def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_drop: float) -> CaseCheck:
-    """Return the check of one case. Raise UsageError for an incomplete run or too few trials.
+    """Compare the trials of one case. Raise UsageError for an incomplete run or too few trials.
 
     `share` is the probability of a wrong verdict "fail": ALPHA divided by the number of cases, because a
     single case can fail the check. The probability of a wrong "pass" is ALPHA, because all cases must pass.
     """
     if error := base.error or now.error:
-        # The completed trials of an incomplete case may be its fastest.
+        # If only the fastest trials of a case were completed, the case would look too good.
         raise UsageError(f"{name} is incomplete: {error.removesuffix('.')}. Measure it again.")
     before, after = (_logarithms(name, run, metric) for run in (base, now))
     enough = min_sample_size(share)
@@ -175,7 +175,7 @@ def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_d
 
 
 def _logarithms(name: str, run: Run, metric: str) -> list[float]:
-    """Return the logarithm of each trial's figure. Raise UsageError if any trial has no figure.
+    """Return the logarithm of each trial's TPS or p99. Raise UsageError if any of them is unknown.
 
     A trial without a figure may be the slowest. If it were left out, the case would look too good.
     """

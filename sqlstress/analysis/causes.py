@@ -30,7 +30,7 @@ class Facts:
     waited: Literal["at once", "the timeout"] | None = None
     """Time until the statement failed: "at once" is about 0, "the timeout" the whole busy timeout."""
     timeout: Literal["none", "short", "set"] | None = None
-    """Busy timeout: "none" (0), "short" (below 100 ms, and fully waited for) or "set"."""
+    """Busy timeout: "none" (0), "short" (below 100 ms, and waited for in full) or "set"."""
     statement: Literal["open", "journal_mode", "begin", "read", "write", "commit", "checkpoint"] | None = None
     """Kind of the statement."""
     transaction: Literal["none", "read", "written"] | None = None
@@ -38,7 +38,7 @@ class Facts:
     journal: Literal["wal", "rollback"] | None = None
     """Kind of the journal: WAL or rollback journal."""
     open_cursor: bool | None = None
-    """Whether another statement of the connection was open."""
+    """Whether another statement of the connection was open (neither finished nor reset)."""
     open_blob: bool | None = None
     """Whether a blob handle of the connection was open."""
     shared_cache: bool | None = None
@@ -48,7 +48,7 @@ class Facts:
     repeated: bool | None = None
     """Whether this statement of the transaction had already failed because of a lock."""
     holder: Literal["this process", "another process"] | None = None
-    """Process that held the lock."""
+    """Process that held the lock for which the statement waited."""
     other_file: bool | None = None
     """Whether the transaction held the lock of one attached file while it waited for another file."""
     left_open: bool | None = None

@@ -1,4 +1,4 @@
-"""Comparison of several reports with the first report: ratios of rates, and reasons against them.
+"""Comparison of several reports with the first: ratios of rates, or reasons why these mean nothing.
 
 A run is all trials of a case in one report.
 """
@@ -38,7 +38,7 @@ MAX_TRIALS = 300
 
 
 def rate_verdict(ratio: Ratio | None) -> str:
-    """Return the verdict on a ratio. Even a difference below 10% (NEAR) is DIFFERENT if significant."""
+    """Return the verdict on a ratio of rates. A significant difference counts even below 10% (NEAR)."""
     return verdict(ratio, NEAR, slight=DIFFERENT)
 
 
@@ -83,7 +83,7 @@ class ComparedTable:
         return self.table.parts[index].runs[row]
 
     def trial(self, row: int, index: int) -> Trial | None:
-        """Return the report's median trial of a case; None if missing or incomplete, or for wrong data."""
+        """Return the report's trial of median rate in a case; None if it is incomplete or had wrong data."""
         run = self.run(row, index)
         trial = run.typical() if run and run.verdict.status != "failed" else None
         return trial if trial and trial.error is None and trial.outcome == "done" else None
@@ -94,7 +94,7 @@ class ComparedTable:
         return rate_of(run) if run else None
 
     def ratio(self, row: int, index: int) -> float | None:
-        """Return the ratio to show: the report's rate divided by the first report's; None to show none."""
+        """Return the report's rate divided by the first report's; None if no ratio is to be shown."""
         ratio = self.estimate(row, index) if self.shows_ratio(index) else None
         return ratio.estimate if ratio else None
 
@@ -111,17 +111,16 @@ class ComparedTable:
         return None if ratio is None else without_interval(ratio)
 
     def shape(self, row: int, index: int) -> float | None:
-        """Return the report's rate divided by its own rate with one process and as many files, if known."""
+        """Return a speedup: the report's rate / its rate with one process on as many files, if known."""
         alone = self._single_process_row(row)
         return None if alone is None else _quotient(self.rate(row, index), self.rate(alone, index))
 
     def _single_process_row(self, row: int) -> int | None:
-        """Return the row with one process and as many files as `row`; None if missing."""
         key = (*self.table.keys[row][:-1], 1)
         return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
 
     def claims(self) -> int:
-        """Return the number of ratios in the table that are not meaningless. They share ALPHA."""
+        """Return the number of meaningful ratios. Their intervals share the error probability ALPHA."""
         return sum(
             self.rate(row, 0) is not None and self.rate(row, index) is not None
             for index in range(1, len(self.table.parts))
@@ -205,12 +204,11 @@ def _comparison_finding(compared: ComparedTable, index: int, rows: Sequence[int]
 
 
 def _letters(compared: ComparedTable, index: int) -> dict[str, Any]:
-    """Return the letters of the first report and report `index`, as facts: {"a": "A", "b": "C"}."""
     return {"a": compared.table.parts[0].letter, "b": compared.table.parts[index].letter}
 
 
 def _claims(compared: ComparedTable, index: int, rows: Sequence[int]) -> Iterator[Claim]:
-    """Yield a claim for each verdict, such as EQUAL, on all rows with this verdict."""
+    """Yield a statement for each verdict, such as EQUAL, on the rows that have this verdict."""
     table, ratios = compared.table, {row: compared.estimate(row, index) for row in rows}
     for outcome in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
         matching = [row for row, ratio in ratios.items() if ratio and rate_verdict(ratio) == outcome]

@@ -1,8 +1,8 @@
-"""Differences between reports: barriers and remarks.
+"""Differences between reports: barriers, which make ratios of rates meaningless, and remarks.
 
-A barrier, such as different work, makes a ratio of two rates meaningless. A remark, such as another version
-of Python, may only explain a ratio. A run is all trials of a case, and a group is the runs in one table of a
-report. A part is one report's runs in a table of several reports.
+A barrier is, for example, different work. A remark, such as another version of Python, may only explain a
+ratio. A run is all trials of a case, and a group is the runs in one table of a report. A part is one report's
+runs in a table of several reports.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ Key = tuple[Hashable, ...]
 
 @dataclass(frozen=True, slots=True)
 class ComparedPart:
-    """One report's runs in a table of several reports."""
+    """Runs of one report that are compared with other reports' runs in a table: a run for each row."""
 
     letter: str
     report: Report
     group: Group
-    """The report's table: all its runs, even of cases that no other report has."""
+    """All runs in this report's own table, even of cases that no other report has."""
     runs: tuple[Run | None, ...]
     """Run of the report in each row; None if the report lacks the case."""
 
     @property
     def case(self) -> Case:
-        """First case of the report. Its other cases differ only in fields that the table varies."""
+        """First case in this report's table. Other cases differ only in fields that the table varies."""
         return self.group.case
 
     def measured(self) -> list[Run]:
@@ -78,11 +78,11 @@ class DifferencesTable:
     sweeps: bool
     """Whether rows may differ in the numbers of processes and files, and in the rate."""
     by_layout: bool
-    """Whether a row's label has the number of files. False if each report has a single number of files."""
+    """Whether a row's label has the number of files. False if each report has one, and these differ."""
     keys: tuple[Key, ...]
-    """Key of each row. If `sweeps`, its last element is the number of processes."""
+    """Key of each row. If `sweeps`, the last element is the number of processes."""
     parts: tuple[ComparedPart, ...]
-    """Runs of each report that has any of the cases in the rows, in the order of the reports."""
+    """A part for each report that has any of these cases, in the order of the reports."""
 
     def case(self, row: int) -> Case:
         """Return the case of a row, from the first report that has the case."""
@@ -97,10 +97,10 @@ class DifferencesTable:
 
 
 def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
-    """Yield a table for each table of the first report that has a counterpart in another report.
+    """Match each table of the first report with a table of each other report; yield joint tables.
 
-    A counterpart is the table whose cases differ in the fewest fields. A yielded table has the cases that two
-    or more reports have. Raise UsageError for too many tables.
+    Tables whose cases differ in the fewest fields are matched. A joint table has the cases that two or more
+    reports have. Raise UsageError for too many tables.
     """
     first, *others = (group_runs(report.runs) for report in reports)
     partners = [_match_groups(first, groups) for groups in others]
@@ -115,7 +115,7 @@ def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
 
 
 def _match_groups(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Group]:
-    """Return the group in `others` (another report) that matches each of `groups`, by its index in `groups`.
+    """Match the tables (groups) of two reports. Return the matching `others` by index in `groups`.
 
     Pairs with the fewest different fields are matched first. Raise UsageError for more than MAX_TABLE_PAIRS
     pairs, because their comparison would take seconds.
@@ -153,9 +153,9 @@ def differing(value: Any, other: Any) -> list[str]:
 
 
 def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
-    """Return a table of the cases that two or more of the given groups share.
+    """Return a table of the cases that two or more of the given groups (tables of reports) share.
 
-    `members` has (letter of the report, report, group); the groups are counterparts in different reports.
+    `members` has a tuple for each report: (letter of the report, report, matching group).
     """
     groups = [group for _, _, group in members]
     sweeps = experiment_of(groups[0].case).sweeps
@@ -227,7 +227,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     def barrier(subject: str, clause: str, values: Values) -> Difference:
         """Return a property with its value in each report. `clause` names the property in a sentence.
 
-        Ratios of a report to the first report are meaningless if their values differ, or one is unknown.
+        A report's ratios to the first report are meaningless if the two values differ, or one is unknown.
         """
         barred: list[str | None] = [None]
         for other in range(1, len(parts)):
@@ -262,13 +262,13 @@ def barriers(parts: Parts) -> Iterator[Difference]:
 
 
 def _commit_class(part: ComparedPart) -> str | None:
-    """Return the durability level of commits, on a scale for all targets; None if unknown."""
+    """Return the durability of commits as a text that fits every target; None if unknown."""
     classes = dict.fromkeys(durability_level(trial.durability) for trial in part.trials())
     return "; ".join(classes) if classes and "" not in classes else None
 
 
 def _durability(part: ComparedPart) -> str | None:
-    """Return SQLite's settings and the durability of commits; None if unknown for any trial."""
+    """Return SQLite's settings and the durability of commits, as text; None if any is unknown."""
     if stores_nothing(part.case.driver):
         return "nothing is stored"
     environment = part.report.environment
@@ -304,19 +304,17 @@ def _durability_text(durability: Durability, warning_codes: set[str]) -> str | N
 
 
 def _remarks(parts: Parts) -> Iterator[Difference]:
-    """Yield the properties, such as the driver, that may explain a ratio, with their values."""
-
     def remark(subject: str, values: Values) -> Difference:
         return Difference(subject, tuple(values), (None,) * len(parts))
 
     def if_known_to_differ(values: Values) -> Values:
-        """Return `values` if two known values differ; else equal values, which cause no remark."""
+        """Return `values` if two known values differ; else empty texts, which cause no remark."""
         return values if len(set(values) - {None}) > 1 else [""] * len(values)
 
-    def build_values(values_of: Callable[[Builds], Values]) -> Values:
-        """Return the text of `values_of` on each report's SQLite; "none" if the driver stores nothing."""
+    def build_values(texts_of: Callable[[Builds], Values]) -> Values:
+        """Return the text that `texts_of` gives for each report's SQLite; "none" without SQLite."""
         builds = [build_of(part.case.driver, part.report.environment.builds) for part in parts]
-        pairs = zip(parts, values_of(builds), strict=True)
+        pairs = zip(parts, texts_of(builds), strict=True)
         return [value or ("none" if stores_nothing(part.case.driver) else None) for part, value in pairs]
 
     cases, hosts = [part.case for part in parts], [part.report.environment.host for part in parts]
@@ -352,7 +350,6 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
 
 
 def _verification(part: ComparedPart) -> str:
-    """Return the extent of checks of the data: "every case", "no case", "in part" or "found wrong"."""
     statuses = {run.verdict.status for run in part.measured()}
     if "failed" in statuses:
         return "found wrong"

@@ -1,6 +1,6 @@
-"""Disturbances of a measurement: other programs on processors and disk, CPU quotas, and heat.
+"""Disturbances of runs (all trials of a case): other programs, CPU quotas, and heat.
 
-A run is all trials (timed executions) of a case. A group is the runs in one table of the report.
+A trial is a timed execution of a case. A group is the runs in one table of the report.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, digits, finite, plural
 
 MAX_TAKEN_SHARE = 0.10
-"""Share of processors or disk that other programs may take in most trials without a report.
+"""Share of processors or disk that other programs must exceed, in half of the trials, for a finding.
 
 The limit is above 0, because the system's work for our processes is counted as work of other programs.
 """
 MAX_TAKEN_SHARE_ONCE = 0.25
-"""Share of processors or disk that other programs may take in a single trial without a report.
+"""Share of processors or disk that other programs must exceed, in a single trial, for a finding.
 
 The limit is above MAX_TAKEN_SHARE, because CPU time is counted in ticks, and a few ticks are a share of 0.1
 of a short window.
@@ -38,7 +38,7 @@ ShareOf = Callable[[Trial], float]
 
 
 def taken_share(trial: Trial) -> float:
-    """Return the share of processors taken by other programs or virtual machines; 0 if unknown."""
+    """Return the share of processors taken by other programs or other virtual machines; 0 if unknown."""
     shares = (finite(trial.foreign_share), finite(trial.stolen_share))
     return min(1.0, sum(share for share in shares if share))
 
@@ -63,8 +63,8 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
         if trial.quota and trial.stopped_share
     ]
     if stopped:
-        # The kernel counts a stopped period at once, but adds the stopped time later. So in a short window
-        # the stopped time can be 0, and is left out.
+        # When the quota stops our processes, the kernel counts the period at once, but adds the stopped time
+        # later. So in a short window the stopped time can be 0, and is left out.
         _, share, quota = max(stopped, key=lambda item: (item[1], item[2].stopped_s))
         yield Finding(
             sentences.quota_throttled,
@@ -123,7 +123,7 @@ def _other_load(group: Group) -> dict[str, Any]:
 
 
 def _worst_trial(group: Group, share: ShareOf) -> tuple[Trial, str] | None:
-    """Return the most disturbed trial and a label of all disturbed cases; None if undisturbed."""
+    """Return the trial with the largest `share`, and a label of all disturbed cases, if any."""
     disturbed_trials = [
         (run, trial)
         for run in group.runs

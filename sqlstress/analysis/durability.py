@@ -13,7 +13,7 @@ from sqlstress.report import SqliteBuild, SyncCost
 from sqlstress.report.power_failure import power_failure_risk, server_durability
 from sqlstress.statistics.units import format_ms
 
-# Number of syncs of a one-page commit, counted with strace on Linux, at each of the levels.
+# Number of syncs of a one-page commit at each level of synchronous, counted with strace on Linux.
 _LEVELS = ("off", "normal", "full", "extra")
 _FILE_SYNCS = {
     "wal": (0, 0, 1, 1),
@@ -24,8 +24,8 @@ _FILE_SYNCS = {
     "off": (0, 1, 1, 1),
 }
 _FOLDER_SYNCS = {"delete": (0, 1, 1, 2), "truncate": (0, 1, 1, 1), "persist": (0, 1, 1, 1)}
-# With these calls, syncs of folders do not count: SQLite syncs no folder on Windows, and uses a plain fsync
-# for folders on macOS.
+# With these sync calls, syncs of folders do not count: SQLite syncs no folder on Windows, and uses a plain
+# fsync for folders on macOS.
 _FILES_ONLY = frozenset({"FlushFileBuffers", "F_FULLFSYNC"})
 
 
@@ -104,7 +104,6 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
 
 
 def _settings_and_syncs(durability: Durability, sync: SyncCost | None) -> str:
-    """Return the settings, the number of syncs of a commit, and the measured cost of a sync, as text."""
     cost = ""
     if sync and durability.syncs and durability.primitive == sync.primitive:
         shown = format_ms(sync.overwrite_p50_ns) if sync.overwrite_p50_ns >= 1000 else "under 0.001"

@@ -1,6 +1,7 @@
-"""Failed operations: their share, and the time to failure relative to SQLite's busy timeout.
+"""Failed operations of runs (all trials of a case): shares, and times to failure.
 
-A run is all trials (timed executions) of a case. A group is the runs in one table of the report.
+A trial is a timed execution of a case. A group is the runs in one table of the report. Times are compared
+with SQLite's busy timeout.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def failure_time_of(failures: Iterable[Failures], timeout_ms: int | None) -> Fai
 
 
 def shares_by_kind(runs: Iterable[Run]) -> dict[str, float]:
-    """Return the share of each kind's operations that failed, largest first, for kinds with failures."""
+    """Return the share of failed operations by kind of operation, largest first, without shares of 0."""
     failed: dict[str, int] = {}
     done: dict[str, int] = {}
     for run in runs:

@@ -35,7 +35,7 @@ def aside(sentence: Callable[P, str]) -> Callable[P, str]:
 
 
 class Finding:
-    """Sentence of a report, stored as a function that returns the sentence, and its arguments."""
+    """Sentence of a report, stored as a function and its arguments, which JSON reports list as facts."""
 
     __slots__ = ("facts", "part", "sentence")
 
@@ -68,7 +68,7 @@ class Finding:
         return f"[{self.part}] {text}" if self.part else text
 
     def with_part(self, part: str) -> Finding:
-        """Return a copy of the finding with this `part`."""
+        """Return a copy of the finding that applies only to table rows with the label `part`."""
         finding = Finding(self.sentence, **self.facts)
         finding.part = part
         return finding
@@ -97,7 +97,7 @@ def texts(findings: Iterable[Finding]) -> list[str]:
 
 
 def is_unclear(finding: Finding) -> bool:
-    """Return whether noise hides the answer: a fact, or the field of a fact, called `unclear` is true."""
+    """Return whether noise hides the answer: any fact, or field of a fact, named `unclear` is true."""
     return bool(finding.facts.get("unclear")) or any(map(_is_unclear, finding.facts.values()))
 
 

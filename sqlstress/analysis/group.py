@@ -1,7 +1,7 @@
-"""Group: the runs shown in one table, and the tests that compare these runs.
+"""Group: the runs (a run is all trials of a case) in one table, and the tests that compare them.
 
-A run is all trials of a case. A pass is one trial of each case: pass 2 is the second trial of all cases. A
-layout is a number of database files (buckets) over which the keys are partitioned.
+A pass is one trial of each case: pass 2 is the second trial of all cases. A layout is a number of database
+files (buckets) over which the keys are partitioned.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_VALUE_LENGTH = 24
 ERROR = 0.05
 """Maximum probability that a report has any wrong conclusion because of noise."""
 BEST, TREND = 0.4, 0.4
-"""Shares of ERROR: for the tests which runs are best, and where throughput stops rising."""
+"""Shares of ERROR for two kinds of tests: which runs are best, and where throughput stops rising."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class Group:
     groups: int = 1
     """Number of groups in the report. Each group gets an equal part of the error probability ERROR."""
     setting: str = ""
-    """Option by whose values the runs are split into `parts`, such as "synchronous"; empty if not split."""
+    """Option in which the merged `parts` differ, such as "synchronous"; empty without parts."""
     parts: tuple[Group, ...] = ()
-    """Runs split by the value of `setting`: a group for each value; empty if not split."""
+    """Groups that were merged into this group, one for each value of `setting`; empty if not merged."""
 
     def value(self, case: Case) -> str:
-        """Return a case's value of the option `setting`, such as "normal"; "" if not split."""
+        """Return a case's value of the option `setting`, such as "normal"; "" without a setting."""
         return truncate(experiment_of(case).traits(case).get(self.setting, ""), MAX_VALUE_LENGTH)
 
     def place(self, case: Case) -> str:
@@ -98,7 +98,10 @@ class Group:
         return process_counts(cases)
 
     def layout_value_label(self, value: str, layout: int) -> str:
-        """Return a label such as "full, 20 buckets"; "full" if all cases have one number of buckets."""
+        """Return the label of an option's `value` on `layout` buckets: "full, 20 buckets".
+
+        Return only the value, "full", if all cases have one number of buckets.
+        """
         cases = [run.case for run in self.runs]
         layout_text = buckets_label(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
         return ", ".join(filter(None, (value, layout_text)))
@@ -128,15 +131,16 @@ class Group:
     def pairwise_tests(
         self, runs: Sequence[Run], figures: Callable[[Run], Mapping[int, float]] = Run.rates
     ) -> PairwiseTests | None:
-        """Return tests that compare runs in pairs; None if the runs share fewer than MIN_PASSES passes.
+        """Return tests that compare runs in pairs; None if fewer than MIN_PASSES passes have all runs.
 
-        `figures` returns the figures of a run to compare, by number of the pass. All are above 0.
+        A pass is one trial of each case. `figures` returns what to compare, such as TPS: a number above 0 for
+        each pass of a run.
         """
         tests = PairwiseTests(runs, [figures(run) for run in runs], ERROR / self.groups)
         return tests if tests.passes >= MIN_PASSES else None
 
     def points(self) -> tuple[Point, ...]:
-        """Return a point for each run that can be compared."""
+        """Return a point for each run that can be compared (see `is_comparable`)."""
         return tuple(
             Point(run.case.buckets, run.case.concurrency, tps)
             for run in self.runs
@@ -155,8 +159,9 @@ Topic = Callable[[Group], Iterator[Finding]]
 
 
 class PairwiseTests:
-    """Tests that compare runs in pairs, by their figures in the passes that all runs have in common.
+    """Tests that compare two runs at a time by a figure, such as TPS, which each trial has.
 
+    Trials are compared pass by pass (a pass is one trial of each case), in the passes that all runs have.
     `error` is the probability that any result is wrong. Each kind of test may use a part of `error`. The
     methods `ratio`, `is_less` and `adds_little` share a part with `rises`, `gain` and `base_ratio`, so a
     caller may use only one of these two sets. A caller that repeats a test for several sets of runs, such as
@@ -175,7 +180,7 @@ class PairwiseTests:
         return self._passes.count
 
     def middle(self, run: Run) -> float:
-        """Return the geometric mean of a run's figures."""
+        """Return the geometric mean of the figures of a run's trials."""
         return self._passes.middle(id(run))
 
     def best(self, runs: Iterable[Run]) -> Run:
@@ -183,9 +188,9 @@ class PairwiseTests:
         return max(runs, key=self.middle)
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base`, with an interval that is valid for all pairs of runs.
+        """Return the figure of `other` divided by that of `base`; None for too few passes.
 
-        None for too few passes.
+        The intervals are simultaneous: valid even if ratios of all pairs of runs are requested.
         """
         return self._passes.ratio(id(base), id(other))
 
@@ -198,7 +203,7 @@ class PairwiseTests:
         return self._passes.at_least(id(run), [id(other)], self._best / divide_error_by) > 1
 
     def is_near(self, run: Run, other: Run, divide_error_by: int = 1) -> bool:
-        """Return whether `other` is significantly less than 10% (NEAR) better than `run`."""
+        """Return whether a lead of `other` over `run` is significantly below 10% (NEAR)."""
         return self._passes.at_most(id(run), id(other), self._best / divide_error_by) < 1 / (1 - NEAR)
 
     # The next tests are for a curve: throughput by number of processes, for one number of files (a layout).
@@ -214,11 +219,11 @@ class PairwiseTests:
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
     def gain(self, run: Run, other: Run, divide_error_by: int) -> float:
-        """Return an upper bound of the ratio of `other`, a run with more processes, to `run`."""
+        """Return an upper bound of the throughput of `other`, with more processes, relative to `run`."""
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / divide_error_by)
 
     def base_ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base`; None for too few passes.
+        """Return the figure of `other` divided by that of `base`; None for too few passes, as in `ratio`.
 
         The interval is narrower than that of `ratio`, because callers request at most one ratio for each run.
         """
@@ -230,7 +235,7 @@ class PairwiseTests:
         return ratio is not None and ratio.is_below
 
     def adds_little(self, run: Run, other: Run) -> bool:
-        """Return whether `is_near` is true according to `ratio`, for callers that also use `ratio`."""
+        """Return whether a lead of `other` over `run` is below 10% (NEAR), by the interval of `ratio`."""
         ratio = self.ratio(run, other)
         return ratio is not None and ratio.high < 1 / (1 - NEAR)
 
@@ -256,12 +261,12 @@ def too_noisy(count: int, needed: int) -> Noise:
 
 
 def longest_wait_ns(run: Run) -> int:
-    """Return the longest wait in a run's valid trials, in ns; 0 if no wait was observed."""
+    """Return the latency of the slowest operation in a run's valid trials, in ns; 0 if unknown."""
     return max((trial.longest_wait_ns or 0 for trial in run.valid), default=0)
 
 
 def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]]:
-    """Return the items in a list for each number of files, ascending. `files` returns an item's number."""
+    """Group items by number of files, ascending. `files` returns the number of files of an item."""
     by_count: dict[int, list[T]] = {}
     for item in items:
         by_count.setdefault(files(item), []).append(item)
@@ -278,7 +283,7 @@ class ExperimentReader(Protocol):
         """Yield the experiment's own findings on a group, in addition to those for all experiments."""
 
     def activity(self, group: Group) -> str:
-        """Return a clause on the activity of the worker processes, with which a sentence begins."""
+        """Return a clause on the work of the worker processes, to begin the description of a table."""
 
     def failure_reason(self, run: Run) -> str:
         """Return a clause on the reason why operations of a run failed."""
@@ -330,7 +335,7 @@ def rate_of(run: Run) -> float | None:
 
 
 def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Merge groups that differ in a single option. They become the `parts` of the merged group.
+    """Merge groups (tables) that differ in a single option, as the `parts` of one larger group.
 
     If groups can be merged by several options, choose the option that leaves the fewest groups.
     """
@@ -352,7 +357,7 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
             merged.append(
                 Group(parts[0].case, runs, setting=name, parts=tuple(parts)) if is_merged else parts[0]
             )
-    # In a merged group, the values of the option are also compared, so it counts as one more group.
+    # A merged group counts as one more group, because the values of its option are compared, too.
     count = len(groups) + sum(bool(group.parts) for group in merged)
     return tuple(
         replace(group, groups=count, parts=tuple(replace(part, groups=count) for part in group.parts))
@@ -361,7 +366,7 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
 
 
 def _merge_key(group: Group) -> Hashable:
-    """Return a key: the fields of a group's case that are not options. Only groups of one key are merged."""
+    """Return a key. Groups are merged only if their keys are equal, that is, if only options differ."""
     experiment = experiment_of(group.case)
     if not experiment.traits(group.case):
         return id(group)
@@ -377,7 +382,7 @@ def _merge_key(group: Group) -> Hashable:
 
 
 def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: str) -> list[list[Group]]:
-    """Return lists of groups that differ only in the option `name`. `traits` has each group's options."""
+    """Divide groups into lists that differ only in the option `name`. `traits`: options of each group."""
     lists: dict[Hashable, list[Group]] = {}
     seen_labels: set[Hashable] = set()
     # Drivers of different targets, such as SQLite and PostgreSQL, support different options. So if drivers

@@ -1,8 +1,7 @@
-"""Search for the highest rate that keeps a promise: judgement of windows, and conclusion.
+"""Search for the highest rate that keeps a latency promise, by windows (measured times of trials).
 
 A rate is a number of operations due per second. A promise is a set of latency limits, such as "p99 within
-10ms". A window is the time in which a trial counts operations. The margin of a window is the logarithm of its
-latency divided by the limit.
+10ms". The margin of a window is the logarithm of its latency divided by the limit.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 MIN_OPERATIONS_ABOVE = 10
 """Minimum number of operations slower than a percentile, for a window to be judged by the percentile."""
 MAX_LATE_SHARE = 0.5
-"""If sqlstress's own delay exceeds this share of each broken limit, a window is not judged."""
+"""Share of a broken limit: a window is not judged if sqlstress itself was late by more than this."""
 MIN_BROKEN_MARGIN = 1e-9
-"""Minimum margin of a window that broke the promise: above 0 even for invalid latencies."""
+"""Smallest margin, ln(latency / limit), of a window that broke a limit; rounding could make it 0."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
-"""Faults of a window other than latency: failed operations; a rate not reached; nothing due."""
+"""Faults of a window, except latency: operations failed; rate not reached; no operation was due."""
 HARNESS, FEW = "harness late", "too few operations"
 """Reasons not to judge a window: sqlstress itself started operations late; too few operations."""
 
@@ -46,7 +45,7 @@ def promise_clause(promise: Promise) -> str:
 
 
 def min_operations(names: Iterable[str]) -> int:
-    """Return the number of operations that a window needs, to be judged by `names` (percentiles or "max")."""
+    """Return the minimum number of operations to judge the percentiles `names`; 0 for only "max"."""
     return max(
         (round(MIN_OPERATIONS_ABOVE / (1 - SHARES[name])) for name in names if name in SHARES), default=0
     )
@@ -92,10 +91,9 @@ def skip_reason(trial: Trial, promise: Promise) -> str:
 
 
 def margin(trial: Trial, promise: Promise) -> float:
-    """Return the margin of a window: the logarithm of latency / limit, the largest over all limits.
+    """Return the largest ln(latency / limit) of a window: at most 0 if it kept the promise.
 
-    The margin is at most 0 if the window kept the promise, else above 0. It is at least MAX_MARGIN for the
-    faults FAILURES, FULL and NOTHING.
+    Else the margin is above 0, and for the faults FAILURES, FULL and NOTHING it is at least MAX_MARGIN.
     """
     faults, latency = faults_of(trial, promise), trial.arrived.all_kinds if trial.arrived else None
     pairs = [(finite(latency_at(latency, name)), finite(bound)) for name, bound in promise.bounds.items()]
@@ -113,9 +111,9 @@ class TriedRate(NamedTuple):
     run: Run
     """Run whose trials are the windows at this rate."""
     judged: tuple[Trial, ...]
-    """Valid windows at this rate that could be judged."""
+    """Valid windows at this rate that could be judged (see `skip_reason`)."""
     margins: tuple[float, ...]
-    """Margin of each judged window: at most 0 if the window kept the promise."""
+    """ln(latency / limit) of each judged window, where 0 or less means that the promise was kept."""
 
     @property
     def kept_count(self) -> int:
@@ -128,7 +126,7 @@ class TriedRate(NamedTuple):
         return min((latency.count if latency else 0 for latency in latencies), default=0)
 
     def typical(self, name: str) -> float | None:
-        """Return the median "p99" (or "max") over the judged windows, in ns; None without latencies."""
+        """Return the latency `name` ("p99" or "max"), in ns: the median of all judged windows, if any."""
         latencies = (trial.arrived.all_kinds for trial in self.judged if trial.arrived)
         values = [ns for latency in latencies if (ns := latency_at(latency, name)) is not None]
         return median_low(values) if values else None
@@ -174,7 +172,6 @@ def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
 
 
 def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search: LimitSearch) -> Finding:
-    """Return the finding on the highest rate that keeps the promise, or on bounds of that rate."""
     windows, promise_text = _margins_by_rate(rates), promise_clause(search.promise)
     holds, breaks = best_known.holds, best_known.breaks
     if holds is not None and breaks is not None:
@@ -190,9 +187,10 @@ def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search
 
 
 def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
-    """Return facts for `sentences.limit_unknown`: the best-known bounds of the answer, if any.
+    """Return facts for `sentences.limit_unknown`: counts of windows at up to two rates.
 
-    "kept" is the highest rate at which most windows kept the promise, "broken" the lowest other rate.
+    "kept" is the highest rate at which most windows kept the promise, and "broken" the lowest other rate.
+    `windows` has the margins of the judged windows at each rate.
     """
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
     bounds = {"kept": max(kept, default=None), "broken": min(windows.keys() - kept, default=None)}
@@ -204,7 +202,7 @@ def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
 
 
 _DEFAULT_MAX_TIME_S = 300.0
-"""Default time limit of a search, in seconds, for a report without the limit."""
+"""Time limit of a search, in seconds, that is assumed if the report does not have the limit."""
 
 
 def _longer_time_limit(search: LimitSearch) -> str:

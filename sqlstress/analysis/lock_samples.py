@@ -20,15 +20,16 @@ _MIN_HOLD_SAMPLES = 2
 
 
 def share(samples: int, of: int) -> float:
-    """Return `samples` divided by `of`, the number of all samples; 0 without samples."""
+    """Return the share `samples` / `of`, where `of` is the number of all samples; 0 without samples."""
     return samples / of if of > 0 else 0.0
 
 
 def share_error(samples: int) -> float:
-    """Return the half-width of a share's 95% interval, at a share of 0.5, where it is widest.
+    """Return the half-width of the 95% interval of a share that was estimated from `samples` samples.
 
-    Return 1.0 without samples. The formula is for samples at independent random times. Our samples are at
-    least as exact: each is at a random time within one of many equal intervals.
+    The result is for a share of 0.5, where the interval is widest; 1.0 without samples. The formula is for
+    samples at independent random times. Our samples are at least as exact: each is at a random time within
+    one of many equal intervals.
     """
     return _Z95 * 0.5 / math.sqrt(samples) if samples > 0 else 1.0
 
@@ -42,7 +43,7 @@ class Length(NamedTuple):
 
 
 def length(held: Holds, rate: int) -> Length:
-    """Return the length of the longest of the holds. `rate` is the number of samples per second."""
+    """Return the length of the longest hold. `rate` is the number of samples per second."""
     if held.longest_s * rate >= _MIN_HOLD_SAMPLES:
         return Length(held.longest_s * NS_PER_S, is_bound=False)
     return Length(held.most_s * NS_PER_S, is_bound=True)

@@ -1,7 +1,8 @@
-"""Changes of throughput, waits and fairness with numbers of processes and buckets; saturation.
+"""Effects of the numbers of processes and buckets (files) on throughput and waits; saturation.
 
 A layout is a number of buckets (database files that partition the keys). A run is all trials of a case, and a
-group is the runs in one table. A case is saturated if it cannot keep up with a fixed rate of operations.
+group is the runs in one table. The longest wait is the latency of the slowest operation. A case is saturated
+if it cannot keep up with a fixed rate of operations.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sqlstress.statistics.compare import DIFFERENT, MIN_PASSES, NEAR, quantile, 
 from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
 MAX_REPORTED_GAIN = 1.0
-"""Largest bound of a gain of throughput that findings state as "at most"; 1.0 is 100%."""
+"""Largest possible gain of throughput that a finding states, as "at most 50%"; 1.0 is 100%."""
 
 
 def throughput_findings(group: Group) -> Iterator[Finding]:
@@ -61,7 +62,7 @@ def _comparable_runs(group: Group) -> list[Run]:
 
 
 def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
-    """Return throughput by number of processes, as a curve for each number of buckets (ascending)."""
+    """Return a curve, throughput by number of processes, for each number of buckets (ascending)."""
     by_layout = by_files(runs, lambda run: run.case.buckets)
     return {layout: Curve(tested, layout_runs, len(by_layout)) for layout, layout_runs in by_layout.items()}
 
@@ -84,7 +85,7 @@ def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> F
 
 
 class Curve:
-    """Throughput by number of processes on one number of buckets, with tests of its rise."""
+    """Throughput by number of processes at a fixed number of buckets, with tests of where it rises."""
 
     def __init__(self, tested: PairwiseTests, measured: Sequence[Run], divide_error_by: int) -> None:
         self.tested, self.divide_error_by = tested, divide_error_by
@@ -97,7 +98,7 @@ class Curve:
 
     @property
     def rising_runs(self) -> list[Run]:
-        """Runs from the start of the curve after which more processes still give significantly more.
+        """First runs of the curve, beyond which more processes still raise throughput significantly.
 
         The runs are tested in ascending order until one shows no rise. In such a fixed order, each test may
         use the whole error probability.
@@ -111,10 +112,10 @@ class Curve:
 
     @property
     def plateau_run(self) -> Run:
-        """Run with the fewest processes beyond which throughput gains significantly less than NEAR (10%).
+        """Run with the fewest processes beyond which a gain of NEAR (10%) is excluded; else the last run.
 
-        The last run if there is none. The gain of more processes is relative to the best run up to this run.
-        The runs are tested in descending order until a test cannot exclude a gain of NEAR.
+        The gain of later runs is relative to the best run up to this run. The runs are tested from the last
+        to the first, until a test cannot exclude such a gain.
         """
         fewest = self.runs[-1]
         for place in range(len(self.runs) - 1, 0, -1):
@@ -125,7 +126,7 @@ class Curve:
         return fewest
 
     def _max_gain(self, run: Run, later: Sequence[Run], divide_error_by: int = 1) -> float:
-        """Return an upper bound of the ratio of any of the `later` runs to `run`."""
+        """Return an upper bound of the throughput of any `later` run divided by that of `run`."""
         return max(self.tested.gain(run, other, self.divide_error_by * divide_error_by) for other in later)
 
     def scaling(self) -> Finding:
@@ -151,9 +152,9 @@ class Curve:
         )
 
     def _unclear_scaling(self, rising: Sequence[Run], first: Run) -> Finding:
-        """Return the finding that noise hides whether throughput rises after the run `first`.
+        """Return the finding that noise hides whether throughput rises beyond the run `first`.
 
-        `rising` has the runs before `first`, after each of which throughput does rise.
+        `rising` has the earlier runs: beyond each of these, throughput rises.
         """
         later = self.runs[self.runs.index(first) + 1 :]
         most = max(self._max_gain(first, later) - 1, NEAR)
@@ -171,7 +172,6 @@ def _count(run: Run) -> int:
 
 
 def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
-    """Yield the scaling finding of each curve. Curves with equal findings share one sentence."""
     by_finding: dict[Finding, list[int]] = {}
     for layout, curve in curves.items():
         if len(curve.runs) > 1:
@@ -197,7 +197,7 @@ def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
 
 
 MIN_WAIT_RATIO = 1.5
-"""Smallest reported ratio between the longest waits of two cases."""
+"""Smallest reported ratio between the longest waits (slowest operations) of two cases."""
 MIN_FAIRNESS_CHANGE = 0.05
 """Smallest reported change of fairness (Jain's index of the processes' shares)."""
 
@@ -265,9 +265,9 @@ def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -
 MIN_FAIRNESS = 0.9
 """Fairness (Jain's index) below which the processes' shares are reported as uneven."""
 LONG_WAIT_NS = NS_PER_S
-"""Wait, in ns, above which starvation is reported if the wait is also unusual (UNUSUAL_MULTIPLE)."""
+"""Latency, in ns, that a starved operation exceeds. It must also be unusual (UNUSUAL_MULTIPLE)."""
 UNUSUAL_MULTIPLE = 10
-"""A wait is unusual if it exceeds this multiple of the slowest kind of operation's median latency."""
+"""Multiple of the slowest kind's median latency above which the latency of an operation is unusual."""
 
 
 FAIR_WINDOW_S = 1.0
@@ -280,7 +280,7 @@ sqliteDefaultBusyCallback() in main.c
 
 
 def is_fairness_known(case: Case) -> bool:
-    """Return whether the processes' shares show fairness. They do not with --ops: all shares are equal."""
+    """Return whether fairness can be judged. With --ops, all processes do equal shares of the work."""
     return case.ops is None
 
 
@@ -299,12 +299,12 @@ def starvation(
     for run, trial in group.measured():
         if run.case.concurrency == 1:
             continue
-        # Uneven shares in a single trial may be chance, so they must be uneven in every trial.
+        # Uneven shares in a single trial may be chance, so shares must be uneven in every trial to count.
         passes = (*run.valid, *([run.longer] if run.longer else [])) if is_fairness_known(run.case) else ()
         shares = [finite(passed.fairness) for passed in passes if passed.seconds >= FAIR_WINDOW_S]
         if shares and all(jain is not None and jain < MIN_FAIRNESS for jain in shares):
             uneven.append((run.case, finite(trial.fairness) or 0.0))
-        # A wait is unusual only in comparison with the slowest kind of operation.
+        # A wait counts only if it is unusual even for the slowest kind of operation.
         medians = [finite(kind.p50_ns) for passed in run.valid for kind in passed.latency.values()]
         usual_ns = max(filter(None, medians), default=0.0)
         if longest_wait_ns(run) > max(LONG_WAIT_NS, UNUSUAL_MULTIPLE * usual_ns):
@@ -322,7 +322,7 @@ def starvation(
 
 
 def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list[Case]]:
-    """Return the sum of `count` over all trials of a group, and the cases whose own sum is above 0."""
+    """Sum `count(trial)` over all trials of a group. Return the sum, and the cases with a sum above 0."""
     sums = [(run.case, sum(count(trial) or 0 for trial in run.trials)) for run in group.runs]
     above_0 = [(case, number) for case, number in sums if number > 0]
     return sum(number for _, number in above_0), [case for case, _ in above_0]
@@ -331,15 +331,15 @@ def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list
 MIN_ACHIEVED_SHARE = 0.99
 """A case is saturated if significantly less than this share of the due operations was done."""
 _DEVIATIONS = 3.0
-"""Shortfall, in standard deviations, above which fewer than MIN_PASSES windows are saturated."""
+"""Shortfall, in standard deviations, that shows saturation if there are fewer than MIN_PASSES trials."""
 KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
 """Verdicts at a fixed rate: almost all due operations were done; significantly too few; unclear."""
 
 
 def achieved_share(trials: Sequence[Trial]) -> float | None:
-    """Return the number of operations done in the windows / the number due; None if none was due.
+    """Return operations done / operations due in the measured time of trials; None if none was due.
 
-    The share can exceed 1: operations due in the warm-up may be done in the window.
+    The share can exceed 1: operations due in the warm-up may be done in the measured time.
     """
     due = sum(trial.arrived.due for trial in trials if trial.arrived)
     return sum(trial.transactions for trial in trials if trial.arrived) / due if due else None
@@ -348,9 +348,9 @@ def achieved_share(trials: Sequence[Trial]) -> float | None:
 def saturation(trials: Sequence[Trial], error: float) -> str:
     """Return the verdict on trials at a fixed rate: KEPT_UP, SATURATED or RATE_UNKNOWN.
 
-    `error` is the probability of a wrong SATURATED. Even at a rate that is kept, a window (measured time) can
-    lack operations by chance: those in progress when it closes. With MIN_PASSES or more windows, their
-    scatter shows the size of this effect (Student's t). With fewer, the shortfall must exceed _DEVIATIONS.
+    `error` is the probability of a wrong SATURATED. Even at a rate that is kept, a trial can lack operations
+    by chance: those in progress at the end. With MIN_PASSES or more trials, their scatter shows the size of
+    this effect (Student's t). With fewer trials, the shortfall must exceed _DEVIATIONS.
     """
     share = achieved_share(trials)
     if share is None or share >= MIN_ACHIEVED_SHARE:

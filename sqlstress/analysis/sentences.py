@@ -40,7 +40,7 @@ class FailedCheck(NamedTuple):
 
     name: str
     problems: int | None
-    """Number of problems; None if the check does not count problems."""
+    """Number of problems found, such as wrong rows; None if the check does not count them."""
     checked: int | None
     """Number of checked rows; None if unknown, or if the problems include missing rows."""
     failed: int
@@ -139,11 +139,11 @@ class Noise(NamedTuple):
     passes: int
     """Number of trials of each case that were made."""
     share: float
-    """Relative difference that these trials cannot show, from 0 to 1."""
+    """Difference that these trials cannot distinguish from noise, as a share: 0.1 is 10%."""
     enough: int | None
-    """Number of trials of each case that would show the difference; None if more than `too`."""
+    """Number of trials of each case that would show the difference; None if too many to advise."""
     too: int
-    """Largest number of trials of each case that a sentence may advise."""
+    """Largest number of trials of each case that a sentence may advise: the limit of `enough`."""
 
 
 def _noise(noise: Noise) -> str:
@@ -269,7 +269,7 @@ class CommitWorth(NamedTuple):
 
     sides: Sequence[str]
     worth: str
-    """Durability of a commit; empty if unknown."""
+    """Durability of a commit as text; empty if unknown."""
 
 
 def not_comparable(
@@ -295,7 +295,7 @@ class SidesAhead(NamedTuple):
     unclear: bool = False
     """Whether noise hides which of the targets `ahead` leads."""
     low: float | None = None
-    """Smallest possible ratio of the leader to the next target; None for several leaders."""
+    """Lower bound of the leader's throughput / the next target's; None for several leaders."""
     high: float | None = None
 
 
@@ -331,7 +331,7 @@ class ValueRatio(NamedTuple):
 
     value: str
     base: str
-    """First value of the option."""
+    """First value of the option, with which `value` is compared."""
     times: float
     """Throughput with `value` divided by that with `base`."""
     ratio: Ratio | None
@@ -515,10 +515,11 @@ def suspicion(
 ) -> str:
     """Return a sentence on a suspected fault of the user's code, such as a lost update.
 
-    The user's code runs the statement `first`, and later `then`. `failed` is whether a check of the data
-    failed, which makes the fault probable, and `held` whether every check passed. `late` is whether Python's
-    sqlite3 began the transaction only at the write. `kept` lists the columns that a write of a whole row
-    wrote back unchanged. `ignored_lock` is a method that locks nothing in SQLite, such as "with_for_update".
+    `kind` and `effect` select a text of _SUSPICIONS. The user's `transaction` runs the statement `first`, and
+    later `then`. `failed` is whether a check of the data failed, which makes the fault probable, and `held`
+    whether every check passed. `late` is whether Python's sqlite3 began the transaction only at the write.
+    `kept` lists the columns that a write of a whole row wrote back unchanged. `ignored_lock` is a method that
+    locks nothing in SQLite, such as "with_for_update".
     """
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
     steps = f"First {_step(first)}, then {_step(then)}."
@@ -680,7 +681,7 @@ _SUSPICIONS = {
         "opened{use}. Open a connection in each process."
     ),
 }
-"""Sentences on suspected faults, by the fault's effect, or by its kind if no effect is listed."""
+"""Sentences on suspected faults. Each key is an effect of a fault, or a kind of fault."""
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
@@ -860,7 +861,7 @@ _ACTIVITIES = {
     "or after COMMIT.",
     COMPUTES: "compute before BEGIN, or write fewer rows in each transaction.",
 }
-"""Clause on the cure of a long transaction, by the activity of its process."""
+"""Advice on a long transaction, by the activity of the process during the transaction."""
 
 
 def lock_not_seen(*, where: str, samples: int) -> str:
@@ -953,7 +954,7 @@ def _rate_ratios(found: RateRatios) -> str:
 
 
 class Claim(NamedTuple):
-    """Statement on the rates of reports `a` and `b`, for all cases whose ratio has one verdict."""
+    """Statement on the rates of reports `a` and `b` (letters), for all cases with equal verdicts."""
 
     verdict: str
     """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""
@@ -1060,7 +1061,7 @@ def ab_undecided(*, change: Change | None = None) -> str:
 
 
 class WindowCount(NamedTuple):
-    """Numbers of windows at a rate: all windows, and those that kept the latency promise."""
+    """Number of windows (measured times of trials) at a rate, and of those that kept the promise."""
 
     rate: int
     held: int

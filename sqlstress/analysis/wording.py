@@ -51,7 +51,7 @@ def size(count: float) -> str:
 
 
 def _in_units(number: float, units: Iterable[tuple[int, str]], smallest: str) -> str:
-    """Return a number in the largest unit that it reaches. `units` has (size, name), descending."""
+    """Return a number in the largest unit reached, or in `smallest`. `units` has (size, name) descending."""
     divisor, unit = next((pair for pair in units if number >= pair[0]), (1, smallest))
     value = number / divisor
     return f"{rounded(value, 3 if value >= 100 else 2)} {unit}"
@@ -109,7 +109,7 @@ def busy_policy(case: Case) -> str:
 
 
 def place(case: Case) -> str:
-    """Return the label of a case: "8 processes on 20 buckets"; its name if these numbers are fixed."""
+    """Return the label of a case: "8 processes on 20 buckets"; its name if it has no such numbers."""
     if not experiment_of(case).sweeps:
         return case_label(case)
     return f"{processes(case.concurrency)}{layout_suffix(case)}{rate_suffix(case)}"
@@ -260,7 +260,7 @@ def quoted(numbers: Mapping[str, int]) -> str:
 
 
 MOSTLY_WAITED = 0.9
-"""If this share of failures waited for the whole timeout, a sentence says so of all failures."""
+"""Smallest share of failures after the whole timeout for which a sentence mentions only these."""
 
 
 class FailureTime(NamedTuple):

@@ -118,14 +118,14 @@ def watcher(visible: bool) -> Iterator[Observer]:
 
 
 class LinePrinter(Observer):
-    """Observer that prints the state of other programs as lines, for pipes and `--plain`."""
+    """Observer that prints the state of a watch (`sqlstress watch`) as lines, for pipes and `--plain`."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         print_text(line())
 
 
 class PagePrinter(Observer):
-    """Observer that draws the state of other programs on a terminal, over the previous state."""
+    """Observer that draws the state of a watch on a terminal, over the previous state."""
 
     def __init__(self) -> None:
         self._clear = ""
@@ -143,7 +143,7 @@ class PagePrinter(Observer):
 
 @contextmanager
 def moment_observer(wanted: bool, plain: bool) -> Iterator[Observer]:
-    """Yield the observer for `sqlstress watch`: `moment` shows the state of other programs.
+    """Yield the observer that shows the state of a watch: which programs use the database.
 
     The state is drawn over the previous state, or printed as a line if `plain` is set or there is no
     terminal. If `wanted` is false, nothing is shown.

@@ -89,11 +89,11 @@ class Study(Protocol[B_contra]):
         """
 
     def report(self, blank: Report) -> Report:
-        """Return `blank`, a report without results, with the results so far. Call it between two steps."""
+        """Return `blank` (a report without results) with the results so far. Call it between two steps."""
 
 
 class StudyRequest(NamedTuple):
-    """A study of the cases of an experiment, as a command requests it."""
+    """Study that a command line requests, such as `limit`, and the cases that the study may measure."""
 
     study: Study[Any]
     cases: tuple[Case, ...]
@@ -125,7 +125,7 @@ class BenchOpener(Protocol[B_co]):
 
 
 class ObservationRequest(NamedTuple):
-    """A study that only observes other programs, as a command requests it."""
+    """Study that a command line requests, and that only observes other programs: `watch`."""
 
     study: Study[Any]
     opens: Callable[[tuple[str, ...]], BenchOpener[Any]]

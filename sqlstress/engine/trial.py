@@ -335,7 +335,7 @@ class TrialRunner:
             extra_s += 2 * reason.late_s
 
     def _attempts(self, case: Case) -> int:
-        # Without a common start, trials add to the files of earlier trials, so they cannot be repeated.
+        # Without a common start, all trials share files, so a second attempt would find rows of the first.
         return ATTEMPTS if experiment_of(case).common_start else 1
 
     def _attempt(

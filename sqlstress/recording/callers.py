@@ -275,9 +275,10 @@ def _is_count_read() -> bool:
 
 
 _counting: dict[tuple[CodeType, int], bool] = {}
-"""Cached results of `_function_counts`, by code and id of the module's namespace.
+"""Whether a function reads a row count (see `_function_counts`), by code and id of its module's namespace.
 
-In a rehearsal, a profile function makes each Python call slow, so the search runs once per function.
+The rehearsal, a test run of the user's work before the trials, has a profile function that makes each Python
+call slow. So the code of each function is searched only once.
 """
 
 

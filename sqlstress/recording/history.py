@@ -43,9 +43,9 @@ _CHANGES_SCHEMA = re.compile(r"\s*(create|drop|alter)\s+(?!temp)", re.IGNORECASE
 _ROW_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 _ON = ("1", "on", "yes", "true")
 MAX_ORDINARY, MAX_ORDINARY_CHARS = 1000, 1000
-"""Maximum number and length of the texts in `_ordinary`."""
+"""Maximum number and length of SQL texts that need no further examination."""
 _ordinary: set[str] = set()
-"""Texts of reads, writes, BEGIN and COMMIT that have run: further runs need no examination after success."""
+"""SQL texts of reads, writes, BEGIN and COMMIT that have run. Their next success is not examined."""
 _CLOSING = ("close", "__exit__", "__aexit__")
 """Functions by which a library, such as SQLAlchemy, closes a connection or session."""
 MAX_DEPTH = 20

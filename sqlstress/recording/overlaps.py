@@ -109,7 +109,7 @@ class OverlapWatch:
         """Overlaps in the current transaction, and earlier overlaps that are not certain yet."""
 
     def note(self, frame: FrameType, sql: object, *, in_transaction: bool) -> None:
-        """Handle a statement that this thread is about to run. `frame` is a frame of the library."""
+        """Handle a statement that this thread is about to run in our method with the stack frame `frame`."""
         if not isinstance(sql, str) or not self._is_of_interest(sql, in_transaction=in_transaction):
             return
         use = _Use(get_ident(), self._finder.active_calls(frame), sql)

@@ -177,7 +177,7 @@ def target_option(targets: Sequence[str]) -> Any:
 
 
 def anyway_option() -> Any:
-    """Return a dataclass field for the option that allows a load on a server on another machine."""
+    """Return a dataclass field for --anyway, which allows a load on a server on another machine."""
     return option(switch, False, SERVER, "Allow a server that is not on this machine.", flag=True)
 
 
@@ -313,7 +313,7 @@ class Case:
     server: Server | None = None
     """Database server that stores the data; None without a server."""
     spec: Any = None
-    """Object with the fields that only cases of this experiment have; None for their defaults."""
+    """Object with the options that only cases of this experiment have; None for their defaults."""
 
     def __post_init__(self) -> None:
         if self.spec is None:
@@ -322,8 +322,9 @@ class Case:
     def to_plain(self) -> dict[str, Any]:
         """Return the case as data for JSON.
 
-        The fields of `spec` are in an object under the experiment's key, except for its `top_level_fields`.
-        For an experiment without a key, all fields are at the top level.
+        The options in `spec` are in a nested object: {"workload": "sql", ..., "sql": {...}}. Its key is `key`
+        of the experiment. Fields in `top_level_fields` of the experiment are at the top level, and so are all
+        fields if the experiment has no key.
         """
         common = plain_fields(self, without="spec")
         if self.server is None:
@@ -377,7 +378,7 @@ class Case:
 
 
 COMMON = {option.name: option for cls in (Case, Arrivals, Settings) for option in options_of(cls).values()}
-"""Options that the cases of all experiments have, by name. An experiment can change them by `otherwise`."""
+"""Options that the cases of all experiments have, by name. Experiments change defaults with `otherwise`."""
 # Without a seed, each measurement draws a random seed, so that it makes other random choices.
 COMMON["seed"] = replace(COMMON["seed"], default=None)
 
@@ -402,7 +403,7 @@ DEFAULT_TEXT = "default"
 def traits(case: Case) -> dict[str, str]:
     """Return the option values that distinguish a case from others in a table, as text by option name.
 
-    These are the driver, the settings and the spec. If the case has a name, return only the name.
+    These are the driver, the settings and the spec. A case with a name is distinguished by the name alone.
     """
     if case.name:
         return {"name": case.name}

@@ -97,7 +97,6 @@ def _write(value: Any, line: str, put: Callable[[str], None]) -> None:
 
 
 def _is_numeric(items: list[Any]) -> bool:
-    """Return whether a list has only numbers, or only rows (lists) of numbers."""
     kinds = set(map(type, items))
     return kinds <= _NUMBERS or (kinds == {list} and set(map(type, chain.from_iterable(items))) <= _NUMBERS)
 
@@ -349,8 +348,8 @@ def _descriptor(path: Path) -> int | None:
 def try_creation(target: Path) -> None:
     """Test whether `target` can be written: create and remove a temporary file next to it, or raise OSError.
 
-    If the path of `target` may be too long for Windows, create `target` itself: the path of a temporary file
-    could be short enough.
+    If the path of `target` may be too long for Windows, create `target` itself. The path of a temporary file
+    may be shorter, and would then not show the problem.
     """
     place = _temporary_path(target)
     if path_length_note(target) and len(str(target)) > len(str(place)) and not target.exists():

@@ -115,4 +115,4 @@ class Environment:
     sync_again: SyncCost | None = None
     """Second sample of the cost of a sync before the measurement; None without a second sample."""
     sync_after_again: SyncCost | None = None
-    """Second sample of the cost of a sync after the measurement; None if the first had hardly changed."""
+    """Second sample of the cost of a sync after the measurement; None if the cost had hardly changed."""

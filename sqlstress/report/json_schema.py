@@ -124,7 +124,6 @@ def _required(cls: type) -> list[str]:
 
 
 def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of the field `name` of type `hint`. Raise TypeError if it has no description."""
     place = f"{cls.__name__}.{name}"
     option = options_of(cls).get(name)
     text = option.described if option else field_docstrings(cls).get(name)
@@ -159,7 +158,7 @@ def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, An
 
 
 def _results(definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schemas of the keys with results that are not runs, such as crash tests, by key."""
+    """Return the schemas of results without runs, such as that of a crash test, by key of the report."""
     properties: dict[str, Any] = {}
     for study in result_formats().values():
         place, key = study.result_key

@@ -36,8 +36,8 @@ _KINDS = {
 class InvalidField(ValueError):
     """Error for plain data of a wrong type, with its path, such as `runs[3].trials[0].tps`.
 
-    While the error propagates, each caller prepends a key or an index to the path. So valid data costs no
-    time for paths.
+    While the error propagates, each caller prepends a key or an index to the path. To save time, no paths are
+    computed for valid data.
     """
 
     def __init__(self, text: str, path: str = "") -> None:
@@ -213,7 +213,6 @@ _SCALARS: dict[Any, Convert] = {bool: _read_bool, str: _read_str, int: _read_int
 
 
 def _row_reader(hints: tuple[Any, ...]) -> Convert:
-    """Return a function from a list to a tuple whose items have the types `hints`, in order."""
     items = [reader(hint) for hint in hints]
 
     def read(plain: Any) -> tuple[Any, ...]:

@@ -94,7 +94,7 @@ _SYNCED_BY_SERVER = ("on", "local", "remote_write", "remote_apply")
 
 
 def server_durability(effective: Mapping[str, str]) -> str | None:
-    """Return the durability of commits with these settings as text; None if they are not of a server."""
+    """Return the durability of commits with a server's settings, as text; None for other settings."""
     commit, fsync = effective.get("synchronous_commit"), effective.get("fsync")
     if commit is None or fsync is None:
         return None

@@ -69,7 +69,7 @@ class Latency:
         return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
 
     def without_single_events(self) -> Latency:
-        """Return a copy without percentiles of too few operations, which one slow operation could set."""
+        """Return a copy without those percentiles that a single slow operation could determine."""
         return replace(
             self,
             p90_ns=None if self.count < MIN_P90_SAMPLES else self.p90_ns,
@@ -90,9 +90,9 @@ class Failures:
 
 
 def merged(found: Sequence[Latency]) -> Latency | None:
-    """Return the latencies of all operations in `found` together; None if `found` is empty.
+    """Return a single distribution of the latencies in all items of `found`; None if `found` is empty.
 
-    If any item has no histogram, the items cannot be merged, and the first item is returned.
+    If any item has no histogram, the first item is returned instead.
     """
     if len(found) < 2 or not all(latency.buckets for latency in found):
         return next(iter(found), None)
@@ -112,12 +112,12 @@ class Arrived:
     """Number of due operations that were waiting or running when the window closed."""
     latency: dict[str, Latency] = field(default_factory=dict)
     """Latencies from the due time to the end, by kind of operation, without failed and skipped operations.
-    The key "queued" has the operations that were waiting or running when the window closed: the times from
-    when they were due until the window closed."""
+    The key "queued" is for operations that were waiting or running when the window closed. For these, the
+    times are from the due time to the end of the window."""
     lateness: Latency | None = None
     """Delays of starts that sqlstress itself caused, not the database; None if no operation was started."""
     polled_share: float = 0.0
-    """Share of the window in which an average process waited for due times by polling, 0 to 1."""
+    """Share of the window in which an average process waited for due times in a busy loop, 0 to 1."""
 
     def __post_init__(self) -> None:
         if len(self.latency) > MAX_KINDS + 1:
@@ -144,7 +144,7 @@ class Check:
     counterexamples: tuple[str, ...] = ()
     """Descriptions of the first wrong items."""
     note: str = ""
-    """Limit of the check, such as the share of the keys that it covered; empty without a limit."""
+    """Limit of the check, such as the share of the keys that were checked; empty for a complete check."""
 
 
 STORE_CHECKS = ("quick_check", "integrity_check", "lmdb.verify")
@@ -205,7 +205,7 @@ MAX_COUNTEREXAMPLES = 5
 
 
 def added(one: Check, other: Check) -> Check:
-    """Return two results of a check as one result: the numbers are added, and the worse status counts."""
+    """Return two results of a check as a single result, with the sum of the numbers and the worse status."""
     return Check(
         one.name,
         Verdict((one, other)).status,
@@ -249,12 +249,12 @@ including reads. binding: the Python package that calls SQLite. harness: sqlstre
 keys, counts and checks.
 """
 COMMIT, READ, OWN = "commit", "read", "own"
-"""COMMIT and READ: activities of a lock's holder. OWN: time of an operation without another cause."""
+"""Activities of a lock's holder (COMMIT, READ); part of an operation's time without a known cause (OWN)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Time that the slowest operations waited for a lock while one process held it for one activity."""
+    """Time that the slowest operations waited for a lock that a process held for one kind of activity."""
 
     process: int
     """Number of the process that held the lock: that of a worker, or a larger number for other processes."""
@@ -277,7 +277,11 @@ class Slowest:
     total_ns: int
     """Sum of the latencies of the slowest operations, in ns."""
     parts: dict[str, int] = field(default_factory=dict)
-    """Parts of `total_ns` by cause: held and free (waits for locks), checkpoint, sync, and own (the rest)."""
+    """Parts of `total_ns` by cause: held, free, checkpoint, sync, and own (the rest).
+
+    held: waits for a lock while another process held it. free: waits for a lock that was already free,
+    because the worker slept between two attempts.
+    """
     behind: dict[str, int] = field(default_factory=dict)
     """Time of waits for held locks, in ns, by the holder's activity: commit, sync, checkpoint or read."""
     held_by: tuple[Held, ...] = ()
@@ -286,7 +290,7 @@ class Slowest:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Slowest operation of a trial that took or awaited a lock, with concurrent activities on its file."""
+    """Slowest of the operations that took or awaited a lock, and the concurrent activities on its file."""
 
     process: int
     """Number of the worker that ran the operation."""
@@ -308,13 +312,14 @@ class Where:
     parts: dict[str, int] = field(default_factory=dict)
     """Time by part, in ns: held, free, checkpoint, sync, write, processor, sqlite, binding and harness.
 
-    held and free are waits for locks, processor is waits for a processor, sqlite is SQLite's own work,
-    harness is sqlstress itself, and binding (the driver's Python package) is the rest of `time_ns`. The part
-    processor is missing, and included in others, if the operating system does not report it.
+    held: waits for a lock while another process held it. free: waits for a lock that was already free,
+    because the worker slept between two attempts. processor: waits for a processor. sqlite: SQLite's own
+    work. harness: sqlstress itself. binding: the driver's Python package, as the rest of `time_ns`. If the
+    operating system does not report waits for a processor, other parts include these waits.
     """
     told: float = 1.0
-    """Share of the window for which lock holders are known, 0 to 1; below 1 if records of its first part were
-    overwritten. Waits are split into held and free as in the known part."""
+    """Share of the window for which lock holders are known, 0 to 1. If records of its first part were
+    overwritten, waits in that part are split into held and free in the proportion of the known part."""
     pending_ns: int = 0
     """Longest wait for a lock that had not ended when the window closed, in ns; 0 without such a wait."""
     slowest: Slowest | None = None
@@ -325,7 +330,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Holds of a lock (times for which it was held without a break), estimated from samples."""
+    """Statistics of holds: times for which a lock was held without a break, estimated from samples."""
 
     samples: int = 0
     """Number of samples in which the lock was held."""
@@ -344,7 +349,7 @@ class Holds:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Program of which a process held the write lock in a sample."""
+    """Program whose processes held the write lock in at least one sample."""
 
     program: str
     """Command line without folders. N stands for numbers that differ between processes."""
@@ -434,7 +439,7 @@ class WorkerResult:
     def tps(self) -> float:
         """Transactions per second of the worker; 0 without transactions.
 
-        Fairness is computed from this figure, because --ops gives all workers equal `transactions`.
+        With --ops, all workers have equal `transactions`, so fairness is computed from this rate.
         """
         return self.transactions / self.seconds if self.transactions else 0.0
 
@@ -490,10 +495,10 @@ class Trial:
     effective: dict[str, str] = field(default_factory=dict)
     """Effective settings by name, as SQLite (or the server) reported them after the first write."""
     durability: str = ""
-    """Durability of a commit under the effective settings, as text; empty if unknown."""
+    """Durability of commits under the effective settings: "every commit synced"; empty if unknown."""
     modules: dict[str, str] = field(default_factory=dict)
-    """Path of each module that the user's file imported, by name; empty if not recorded. The standard library
-    and modules of listed packages are left out."""
+    """Path of each module that the user's file imported, by name; empty if not recorded. Modules of the
+    standard library are left out, and so are submodules of the packages in this list."""
     verdict: Verdict = field(default_factory=Verdict)
     """Results of the checks of the data."""
     half_ratio: float | None = None
@@ -501,8 +506,8 @@ class Trial:
     start_s: float | None = None
     """Time from the request to connect until all processes were connected, in seconds; None if unknown."""
     attempts: int = 1
-    """Number of times that the trial was started. Late workers, sleep of the machine and other programs cause
-    a restart."""
+    """Number of times that the trial was run. A trial is repeated if workers started late, the machine slept,
+    or other programs disturbed the measurement."""
     foreign_share: float | None = None
     """Share of processor time that other programs used, 0 to 1; None if not observed."""
     stolen_share: float | None = None
@@ -515,7 +520,7 @@ class Trial:
     quota: Throttling | None = None
     """Effect of the container's CPU quota; None without a quota, or if it cannot be read."""
     outcome: str = "done"
-    """Reason why the trial ended: done, timeout (of a fixed amount of work) or limit (of SQLite)."""
+    """Reason why the trial ended: done, timeout, or limit (a limit of SQLite was reached)."""
     note: str = ""
     """Explanation of an `outcome` other than done, on one line; empty for done."""
     series: tuple[Series, ...] = ()
@@ -610,7 +615,7 @@ class Run:
         return trial if trial is not None and trial.error is None else None
 
     def by_pass(self, figure: Callable[[Trial], float]) -> dict[int, float]:
-        """Return a figure of each valid trial by number of the trial, without figures of 0 or infinity."""
+        """Return a figure of each valid trial, by number of the trial. Omit figures of 0 or infinity."""
         figures = {trial.index: figure(trial) for trial in self.valid}
         return {index: value for index, value in figures.items() if 0 < value < math.inf}
 
@@ -624,7 +629,7 @@ class Run:
         return [trial for trial in self.valid if trial.outcome == "done"]
 
     def failed_share(self) -> float:
-        """Return the share of the operations in all `ended` trials that failed, 0 to 1."""
+        """Return the share of operations that failed in trials that did all their work, 0 to 1."""
         failed = sum(trial.failed or 0 for trial in self.ended)
         return failed / (failed + sum(trial.transactions for trial in self.ended)) if failed else 0.0
 

@@ -44,7 +44,7 @@ class Look:
     pairs: int
     """Number of pairs (a trial of A and a trial of B) so far."""
     alpha: float
-    """Maximum probability that the true ratio is better than `bound`; also that it is worse than `worst`."""
+    """Maximum probability that the true ratio is better than `bound`, and that it is worse than `worst`."""
     ratio: float
     """B's figure (TPS or p99) divided by A's: Hodges-Lehmann estimate."""
     low: float | None
@@ -52,11 +52,11 @@ class Look:
     high: float | None
     """Upper end of the ratio's 95% interval; None for too few pairs."""
     bound: float | None
-    """Bound of the ratio on the better side (TPS: upper, p99: lower); None for too few pairs."""
+    """Best plausible ratio: upper bound for TPS, lower bound for p99; None for too few pairs."""
     verdict: str
     """Verdict of this look: fail, pass, inconclusive, or undecided (if more pairs are needed)."""
     worst: float | None = None
-    """Bound of the ratio on the worse side (TPS: lower, p99: upper); None for too few pairs."""
+    """Worst plausible ratio: lower bound for TPS, upper bound for p99; None for too few pairs."""
     seconds: float | None = None
     """Time from the start of the first trial to this look, in seconds; None if unknown."""
 
@@ -87,8 +87,8 @@ class AbTest:
     """Time limit, in seconds: no pair is started that would end later; None without a limit."""
 
 
-# A search for the highest rate. The rate that it found is not stored, because it follows from the runs: there
-# is one for each tried rate.
+# A search for the highest rate. The report has a run for each tried rate. The highest rate follows from these
+# runs, so it is not stored.
 
 
 PROMISE = "Promise"
@@ -109,7 +109,7 @@ def _limit_option(name: str, text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Upper limits of latencies at a rate. In addition, all due operations must be done, and none fail."""
+    """Upper limits of latencies at a rate. All due operations must also be done, without failures."""
 
     p50_s: float | None = _limit_option("p50", "50% of operations finish")
     p99_s: float | None = _limit_option("p99", "99% of operations finish")
@@ -134,6 +134,6 @@ class LimitSearch:
     max_time_s: float | None = None
     """Time limit, in seconds, after which no window is started; None without a limit."""
     seconds: float = 0.0
-    """Duration of the search, in seconds, including the first measurement without a fixed rate."""
+    """Duration of the search, in seconds, including the first measurement, which is a closed loop."""
     ended: str | None = None
     """Reason why the search ended early; None if it was completed, or interrupted by the user."""

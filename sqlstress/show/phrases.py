@@ -31,7 +31,7 @@ TEXTS: Mapping[str, str] = {
 }  # fmt: skip
 """Sample values of text arguments, by name of the argument. The default is the name in capitals."""
 NUMBERS: Mapping[type, Any] = {int: 12, float: 2.1, bool: True, Ratio: Ratio(3.1, 2.9, 3.4, 5)}
-"""Sample values of other arguments, by type."""
+"""Sample values of arguments that are not text, by type."""
 CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("suspicion", "kind"): (
         "read-outside", "copy-of-read-outside", "guarded-by-stale-read", "maybe-guarded-by-stale-read",

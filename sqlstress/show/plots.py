@@ -119,7 +119,8 @@ def line(
 ) -> Plain:
     """Return a line with marks. `hover` is a template of the texts at the marks.
 
-    `place` is the index of the colour. A line with attributes of the stroke (`more`) has no marks.
+    `place` is the index of the colour. `more` has attributes of plotly.js for the line, such as `shape`. If
+    there are any, the marks are left out.
     """
     return {
         "type": "scatter",

@@ -337,7 +337,7 @@ def _percentiles(group: Group, measured: Measured, kind: str, label: str) -> Vie
 
 
 def _over_processes(group: Group, measured: Measured, kind: str, label: str) -> View:
-    """Return the view of p50 and p99 by number of processes, with two lines for each value of the option."""
+    """Return the view of p50 and p99 by number of processes: two lines per value of `group.setting`."""
     layout = measured[0][0].case.buckets
     data: list[Plain] = []
     for number, part in enumerate(group.parts):
@@ -351,7 +351,7 @@ def _over_processes(group: Group, measured: Measured, kind: str, label: str) -> 
 
 
 def _over_values(group: Group, measured: Measured, kind: str, label: str) -> View:
-    """Return the view of p50 and p99, as marks, by value of the option."""
+    """Return the view of p50 and p99, as marks, by value of the compared option (`group.setting`)."""
     latencies = [(name(group.value(run.case)), trial.latency.get(kind)) for run, trial in measured]
     data: list[Plain] = []
     for number, (percentile, _) in enumerate(_COMPARED_PERCENTILES):

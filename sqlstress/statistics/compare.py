@@ -7,12 +7,12 @@ disk) affects all figures of a pass equally. Student's t gives the interval, bec
 handful of passes shows nothing.
 
 * `signed_rank_bounds`: the pairs of an A/B test. A Walsh average is the mean of two of the pairs'
-differences. The median of all Walsh averages is the Hodges-Lehmann estimate. The number of those that are not
-negative is Wilcoxon's signed-rank statistic.
+differences. The median of all Walsh averages is the Hodges-Lehmann estimate. The number of Walsh averages
+that are not negative is Wilcoxon's signed-rank statistic.
 
 * `unpaired`: trials that were measured at different times. Each value of a sample is subtracted from each
 value of the other sample. The median of these differences is the Hodges-Lehmann estimate of the shift. The
-number of those that are not negative is the Mann-Whitney statistic.
+number of differences that are not negative is the Mann-Whitney statistic.
 
 The rank tests are exact, except for the Mann-Whitney test of large samples. Ties count as evidence for equal
 figures, so the error rate never exceeds alpha.
@@ -64,7 +64,7 @@ class Ratio(NamedTuple):
         return self.high < 1
 
     def is_within(self, share: float) -> bool:
-        """Return whether the whole interval allows only differences below `share`, such as 0.1 for 10%."""
+        """Return whether the whole interval is near 1: from 0.9 to 1/0.9 for a `share` of 0.1."""
         return self.low > 1 - share and self.high < 1 / (1 - share)
 
 
@@ -76,8 +76,8 @@ def without_interval(estimate: float) -> Ratio:
 def verdict(ratio: Ratio | None, near: float, slight: str = EQUAL) -> str:
     """Return the verdict on a ratio: DIFFERENT, EQUAL, UNCLEAR or TOO_FEW.
 
-    If the interval excludes 1, the figures are DIFFERENT. If it excludes differences of the share `near` or
-    more, they are EQUAL. If both hold, the verdict is `slight`.
+    The figures are DIFFERENT if the interval excludes 1. They are EQUAL if the interval has only ratios
+    within `near` of 1, such as 0.1 for 10%. If both conditions are true, the verdict is `slight`.
     """
     if ratio is None or not ratio.pairs:
         return TOO_FEW
@@ -96,9 +96,10 @@ K = TypeVar("K", bound=Hashable)
 class Passes(Generic[K]):
     """Figures of several cases by pass (repetition), and the ratio of any two cases.
 
-    With a probability of at least 1 - `error`, every interval contains the true ratio (Bonferroni). The
-    variance of a ratio is a weighted mean. A third comes from all cases: the residual variance of the
-    logarithms, after the means of cases and passes were subtracted. Two thirds come from the two cases.
+    With a probability of at least 1 - `error`, every interval contains the true ratio (Bonferroni). An
+    interval needs an estimate of the variance of the ratio's logarithm. The estimate is a weighted mean: 2/3
+    is the variance of this logarithm over the passes, and 1/3 is based on the noise of all cases (the
+    residual variance, after the means of cases and passes were subtracted).
     """
 
     def __init__(
@@ -106,7 +107,8 @@ class Passes(Generic[K]):
     ) -> None:
         """`figures` has the figures of each case by pass, all finite and above 0.
 
-        `comparisons` is the number of ratios that share `error`; None means one for each pair of cases.
+        `error` is the probability that any ratio is wrong. It is divided by `comparisons`, the number of
+        compared ratios; None means all pairs of cases.
         """
         self._logs = {
             key: {number: math.log(value) for number, value in by_pass.items()}
@@ -117,7 +119,7 @@ class Passes(Generic[K]):
 
     @property
     def count(self) -> int:
-        """Number of passes that all cases share."""
+        """Number of passes in which all cases have a figure."""
         return len(_shared_passes(self._logs.values()))
 
     def middle(self, case: K) -> float:
@@ -139,8 +141,7 @@ class Passes(Generic[K]):
     def at_least(self, base: K, others: Sequence[K], error: float) -> float:
         """Return a lower bound of the geometric mean of `others` divided by `base`.
 
-        `error` is the probability that the true ratio is lower. Return 0 for fewer than MIN_PASSES shared
-        passes.
+        `error` is the probability that the true ratio is lower. Return 0 for fewer than MIN_PASSES passes.
         """
         logs = self._differences(base, others)
         if len(logs) < MIN_PASSES:
@@ -150,14 +151,13 @@ class Passes(Generic[K]):
     def at_most(self, base: K, other: K, error: float) -> float:
         """Return an upper bound of the figure of `other` divided by that of `base`.
 
-        `error` is the probability that the true ratio is higher. Return infinity for fewer than MIN_PASSES
-        shared passes.
+        `error` is the probability that the true ratio is higher. Return inf for fewer than MIN_PASSES passes.
         """
         inverse = self.at_least(other, [base], error)
         return 1 / inverse if inverse else math.inf
 
     def passes_needed(self, share: float, error: float | None = None) -> int:
-        """Return the estimated number of passes to show a difference of `share`; `error` as in `ratio`."""
+        """Return the estimated number of passes to show a difference of `share`, such as 0.1 for 10%."""
         first, *others = self._logs
         noises = (self._noise(self._differences(first, [other])) for other in others)
         noise, degrees = max(noises, default=(0.0, 1))
@@ -172,28 +172,28 @@ class Passes(Generic[K]):
             for number in _shared_passes([base_logs, *rest])
         ]
 
-    def _reach(self, logs: Sequence[float], error: float, share: float = 2.0) -> float:
+    def _reach(self, logs: Sequence[float], error: float, factor: float = 2.0) -> float:
         """Return the distance from the mean of `logs` to a one-sided bound of the true mean.
 
-        `error` is the probability that the true mean lies beyond the bound. For `share` see `_noise`.
+        `error` is the probability that the true mean lies beyond the bound. For `factor` see `_noise`.
         """
-        noise, degrees = self._noise(logs, share)
+        noise, degrees = self._noise(logs, factor)
         return quantile(1 - error, degrees) * math.sqrt(noise / len(logs))
 
-    def _noise(self, logs: Sequence[float], share: float = 2.0) -> tuple[float, int]:
+    def _noise(self, logs: Sequence[float], factor: float = 2.0) -> tuple[float, int]:
         """Return the variance of the differences `logs`, one for each pass, and its degrees of freedom.
 
-        `share` is the variance of a difference in units of the variance of a single case, if all cases have
-        equal noise: 2 for the difference of two cases.
+        `factor` is the variance of a difference divided by that of a single case, if all cases have equal
+        noise. For the difference of two cases, it is 2.
         """
         pair_variance = variance(logs) if len(logs) > 1 else 0.0
         least = max(1, len(logs) - 1)
         if not self._degrees:
             return pair_variance, least
-        # Some cases are noisier than others. With these weights and a third of the degrees of freedom, at
-        # most 5% of conclusions are wrong, whether the noise is equal in all cases, grows with the number of
-        # processes, has heavy tails, or is in a single case.
-        return (share * self._pooled + 2 * pair_variance) / 3, max(least, self._degrees // 3)
+        # Some cases are noisier than others. With the weights 1/3 and 2/3, and a third of the degrees of
+        # freedom, at most 5% of conclusions are wrong, whether the noise is equal in all cases, grows with
+        # the number of processes, has heavy tails, or is in a single case.
+        return (factor * self._pooled + 2 * pair_variance) / 3, max(least, self._degrees // 3)
 
 
 def _shared_passes(cases: Iterable[Mapping[int, float]]) -> list[int]:
@@ -202,7 +202,7 @@ def _shared_passes(cases: Iterable[Mapping[int, float]]) -> list[int]:
 
 
 def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int]:
-    """Return the variance around the means of cases and passes, and its degrees of freedom.
+    """Return the variance after the means of cases and passes are subtracted, and its degrees of freedom.
 
     `cases` has logarithms by number of the pass. Return (0, 0) for fewer than MIN_PASSES cases or passes.
     """
@@ -224,8 +224,8 @@ def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int
 def spread(figures: Sequence[float]) -> float | None:
     """Return the half-width of the 95% interval of the figures' geometric mean, as a share: 0.08 is ±8%.
 
-    None for fewer than MIN_PASSES figures, or if any is not positive. Drift over the passes widens the
-    interval.
+    Return None for fewer than MIN_PASSES figures, or if any is not positive. A drift of the figures from pass
+    to pass widens the interval.
     """
     if len(figures) < MIN_PASSES or min(figures) <= 0:
         return None
@@ -286,10 +286,10 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 
 @cache
 def _signed_ranks(pairs: int) -> tuple[int, ...]:
-    """Return the distribution of the signed-rank statistic: item s counts the cases with at most s.
+    """Return the distribution of the signed-rank statistic: item s counts the sign patterns up to s.
 
-    A case gives each of the ranks 1 to `pairs` a sign, so there are 2**pairs cases. The statistic is the sum
-    of the ranks with a plus sign.
+    A sign pattern gives each of the ranks 1 to `pairs` a sign. Of the 2**pairs patterns, item s counts those
+    with a statistic of at most s. The statistic is the sum of the ranks with a plus sign.
     """
     ways = [1]
     for rank in range(1, pairs + 1):
@@ -301,14 +301,14 @@ def _signed_ranks(pairs: int) -> tuple[int, ...]:
 def signed_rank_critical(pairs: int, alpha: float) -> int:
     """Return the largest value of the signed-rank statistic that is significant at `alpha`.
 
-    Without a difference, the statistic is at most this value with a probability of at most `alpha`. Return -1
-    for too few pairs.
+    If there is no true difference, this value or less has a probability of at most `alpha`. Return -1 for too
+    few pairs.
     """
     return bisect_right(_signed_ranks(pairs), alpha * 2**pairs) - 1
 
 
 def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[float, float] | None:
-    """Return a lower and an upper bound of the centre of the differences; None for too few.
+    """Return a lower and an upper bound of the true centre of `differences`; None if they are too few.
 
     Each bound is wrong with a probability of at most `alpha`.
     """
@@ -335,11 +335,12 @@ def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float
 def _orders(m: int, n: int) -> tuple[int, ...]:
     """Return the distribution of the Mann-Whitney statistic: item s counts the orders in which it is s.
 
-    An order is one of the possible orders of all values of two samples, which have m and n values.
+    Two samples have m and n values. An order is a sequence of all these values by size.
     """
     if not m or not n:
         return (1,)
-    # The largest value is one of the m values, which exceeds all n values (`above`), or one of the n values.
+    # The largest value is in the first sample, so that it exceeds all n values of the second (`above`), or in
+    # the second sample (`below`).
     above, below = (0,) * n + _orders(m - 1, n), _orders(m, n - 1)
     return tuple(a + b for a, b in zip_longest(above, below, fillvalue=0))
 
@@ -347,7 +348,7 @@ def _orders(m: int, n: int) -> tuple[int, ...]:
 def unpaired_critical(m: int, n: int, alpha: float) -> int:
     """Return the largest value of the Mann-Whitney statistic that is significant at `alpha`.
 
-    `m` and `n` are the sizes of the samples. Without a difference, the statistic is at most this value with a
+    `m` and `n` are the sizes of the samples. If there is no true difference, this value or less has a
     probability of at most `alpha`. Return -1 for too few values. Samples larger than MAX_EXACT_SIZE use the
     normal approximation.
     """
@@ -374,7 +375,7 @@ def unpaired_bounds(
 def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 0.95) -> Ratio | None:
     """Return the ratio of two samples, given as logarithms; None if a sample is empty.
 
-    None also for a ratio above e**_MAX_LOG. The ratio of too few values for `confidence` has no interval.
+    Return None also for a ratio above e**_MAX_LOG. Too few values for the `confidence` give no interval.
     """
     if not base or not other:
         return None

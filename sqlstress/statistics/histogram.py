@@ -38,7 +38,8 @@ def is_bin(index: int) -> bool:
 def bin_floor(index: int) -> float:
     """Return the lower end of a bin, in ns.
 
-    `bin_of` rounds a latency to a float, so the bin may have latencies below this end by 1 part in 2**24.
+    `bin_of` may round a latency up into the next bin. So a bin can have latencies that are below its lower
+    end by at most 1 part in 2**24.
     """
     floor: float = _to_float.unpack(_to_bits.pack(index << 16))[0]
     return floor

@@ -1,7 +1,7 @@
 """Search for the highest rate (operations per second) that keeps a latency promise.
 
 A window is a measurement at one rate. Its margin is at most 0 if it kept the promise, and grows with the
-latency. The limit is the highest rate at which at least half of the windows keep that promise. The dividing
+latency. The limit is the highest rate at which at least half of the windows keep the promise. The dividing
 rate is a first estimate of the limit (see `_dividing_rate`). The functions depend only on the windows so far,
 so that tests can simulate machines.
 """
@@ -70,13 +70,13 @@ HOLDS, BREAKS, OPEN = "holds", "breaks", "open"
 HALF, UP = 7, 3
 """Numbers of steps on LADDER: HALF steps down halve a rate, and UP steps up increase it by a third."""
 MIN_AGREEING_WINDOWS = 6
-"""Minimum number of windows at a rate to believe a surprising result.
+"""Minimum number of windows with equal results at a rate, to believe a surprising result.
 
-Surprising results are a rate above the limit that keeps the promise, and a rate below the limit that breaks
-the promise. They are also the highest rate if no rate breaks the promise, and the lowest if none keeps it.
+A result is surprising if a rate above the limit keeps the promise, or a rate below the limit breaks it. If no
+rate breaks the promise, the result at the highest rate is surprising; if none keeps it, that at the lowest.
 """
 NEARBY_FACTOR = 1.5
-"""Maximum factor between the dividing rate and a window's rate if the line is fitted to the window."""
+"""Maximum factor between a rate and the dividing rate, to fit the line to windows of this rate."""
 LEAST, MOST = 16, 100
 """Minimum number of windows to fit a line, and maximum number of windows in a search."""
 INTERVAL_ERROR = 0.002
@@ -89,10 +89,10 @@ MIN_SLOPE_ERRORS = 2.0
 """Minimum slope of the line, in standard errors of the slope. A flatter line could cross 0 anywhere."""
 
 Seen = Sequence[tuple[int, float]]
-"""(Rate, margin) of each window, as measured. A margin above 0 means a broken promise."""
+"""(Rate, margin) of each window, in the order of measurement. A margin above 0 means a broken promise."""
 
 Windows = Mapping[int, Sequence[float]]
-"""Margins of the windows at each rate, by rate. A margin above 0 means a broken promise."""
+"""Margins of the windows, grouped by rate. A margin above 0 means a broken promise."""
 
 
 class SearchAnswer(NamedTuple):
@@ -113,7 +113,7 @@ class SearchAnswer(NamedTuple):
 
 
 def by_rate(seen: Seen) -> dict[int, list[float]]:
-    """Return the margins of the windows at each rate, by rate."""
+    """Return the margins of the windows, grouped by rate."""
     windows: dict[int, list[float]] = {}
     for rate, margin in seen:
         windows.setdefault(rate, []).append(margin)
@@ -131,7 +131,7 @@ def _agree(margins: Sequence[float]) -> bool:
 
 
 def answer(windows: Windows) -> SearchAnswer:
-    """Return the answer of a search: the limit, with an interval that agrees with all tried rates."""
+    """Return the answer of a search. Its interval is widened until no tried rate outside contradicts it."""
     rates = sorted(windows)
     kept = [rate for rate in rates if mostly_kept(windows[rate])]
     broken = [rate for rate in rates if rate not in kept]
@@ -158,7 +158,7 @@ def _shortened(rate: float, towards: Callable[[float], int]) -> int | None:
 
 
 def crossing(windows: Windows) -> tuple[float, float, float] | None:
-    """Return the rates (lower end of the limit's interval, limit, upper end of the interval).
+    """Return the limit and its interval, as rates: (lower end of the interval, limit, upper end).
 
     None if too few windows are near the limit, or if their margins do not clearly rise with the rate.
     """
@@ -181,10 +181,10 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
 
 
 def _dividing_rate(windows: Windows) -> float:
-    """Return a first estimate of the limit: the geometric mean of two tried rates, next to each other.
+    """Return a first estimate of the limit: the geometric mean of two successive tried rates.
 
-    Of all such means, this has the fewest windows on the wrong side: windows at lower rates that broke the
-    promise, and at higher rates that kept it.
+    The two rates are chosen so that the fewest windows are on the wrong side. These are windows at lower
+    rates that broke the promise, and windows at higher rates that kept it.
     """
     rates = sorted(windows)
 
@@ -201,8 +201,8 @@ def _dividing_rate(windows: Windows) -> float:
 def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
     """Return the rate of the next window; None if the search is complete.
 
-    `seen` has the rate and margin of each window, in order. The search begins with `start`, and tries no rate
-    below `lowest`.
+    `seen` has (rate, margin) of each window, in order. A margin above 0 means that the window broke the
+    promise. The search begins with `start`, and tries no rate below `lowest`.
     """
     bottom = bisect_left(LADDER, lowest)
     if not seen:
@@ -231,10 +231,7 @@ def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
 
 
 def _rate_near_limit(seen: Seen, windows: Windows, bottom: int) -> int:
-    """Return the rate of the next window, near the dividing rate.
-
-    `bottom` is the index in LADDER of the lowest allowed rate.
-    """
+    """Return the rate of the next window. `bottom` is the index in LADDER of the lowest allowed rate."""
     rates, middle = sorted(windows), _dividing_rate(windows)
     above = bisect_left(rates, middle)
     places = [bisect_left(LADDER, rate) for rate in (rates[above - 1], rates[above])]

@@ -29,7 +29,7 @@ METRICS = ("tps", "p99")
 ALPHA = 0.01
 """Maximum probability that a forbidden drop passes, and also that an allowed drop fails."""
 DIRECTION_ALPHA = 0.014
-"""Maximum probability, in addition to ALPHA, that the direction is wrong (see `direction_alpha`)."""
+"""Maximum probability of a wrong direction, in addition to ALPHA; see `direction_alpha`."""
 FEWEST, MOST = 10, 500
 """Minimum number of pairs at the first look, and maximum number of pairs of a test."""
 LOOK_GROWTH = 1.4
@@ -45,7 +45,7 @@ class InterimLook(NamedTuple):
 
     pairs: int
     alpha: float
-    """Probability of a wrong pass, and of a wrong failure, at this test: a part of ALPHA."""
+    """Maximum probability that this look passes wrongly, and that it fails wrongly: a part of ALPHA."""
 
 
 def looks(most: int) -> tuple[InterimLook, ...]:
@@ -60,10 +60,10 @@ def looks(most: int) -> tuple[InterimLook, ...]:
 
 
 def tolerance(metric: str, max_drop: float) -> float:
-    """Return the worst allowed difference of a pair: a logarithm of at most 0.
+    """Return the worst allowed difference of a pair: the logarithm of a ratio, 0 or negative.
 
-    `max_drop` is the share by which TPS may fall or p99 may rise. A negative value, as in a wrong report,
-    counts as 0. The result is -inf for TPS with a `max_drop` of 1 or more, which allows any fall.
+    `max_drop` is the share by which TPS may fall or p99 may rise. A negative value, as in a manipulated
+    report, counts as 0. The result is -inf for TPS with a `max_drop` of 1 or more, which allows any fall.
     """
     max_drop = max(0.0, max_drop)
     if metric == "p99":
@@ -72,9 +72,9 @@ def tolerance(metric: str, max_drop: float) -> float:
 
 
 def geometric_means(cells: Sequence[Sequence[float]]) -> list[float]:
-    """Return the mean over all cases of each pair's differences, which are logarithms of ratios.
+    """Return, for each pair, the logarithm of the geometric mean of all cases' ratios.
 
-    `cells` has a sequence for each case, with a difference for each pair.
+    `cells` has a sequence for each case, with the logarithm of the ratio of each pair.
     """
     return [fmean(pair) for pair in zip(*cells, strict=True)]
 
@@ -121,7 +121,7 @@ def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> st
 
 
 def cell_alpha(cells: int, alpha: float) -> float:
-    """Return the error rate of each of the intervals that can fail an A/B test at a look.
+    """Return the error rate of each confidence interval that can fail an A/B test at a look.
 
     Each of the `cells` cases has an interval, and so has the mean of all cases. They share the rate `alpha`.
     """

@@ -40,9 +40,9 @@ def _import_target(info: DriverInfo) -> Target:
 
 
 def open_place(case: Case, where: Path) -> Place:
-    """Return this process's access to the data of a case, without opening anything yet.
+    """Return an object for this process's access to a case's data. Connections are opened later.
 
-    `where` is the folder for the case's files; a server's schema is named after it.
+    `where` is the folder for the case's files. On a server, the schema's name derives from this path.
     """
     return target_of(case.driver).open_place(case, where)
 

@@ -51,7 +51,7 @@ class DryStore:
 
 
 class DryPlace(Place):
-    """A place without data, which supports only the key-value operations."""
+    """Access to the data of a case with the driver dry: key-value operations without any effect."""
 
     stores: Literal[False] = False
 
@@ -66,7 +66,7 @@ class DryPlace(Place):
         yield lambda: None
 
     def native(self, worker: int, begin: str) -> NativeStore:
-        """Return a store without connections. Every get returns a value of the initial data, as if stored."""
+        """Return a store for the C loop that stores nothing. Every get returns the key's initial value."""
         with require_native("dry"):
             return NativeStore(DryStore(0, None), {"stores": False}, lambda code, message: message)
 

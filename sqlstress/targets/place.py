@@ -1,8 +1,7 @@
-"""The interface between sqlstress and a database under test: `Target` and `Place`.
+"""Interface to a database under test. Its data is divided into buckets (files or groups of tables).
 
 A target is a kind of database. A place is one process's access to the data of one case (a set of options). A
-bucket is a part of the data: a database file or a group of tables. A `pulse` is a function to call often,
-which may raise Interrupted.
+`pulse` is a function to call often, which may raise Interrupted.
 
 If an answer is unknown, a target returns None or an empty result, never a guess. Code that needs a feature of
 one target, such as SQLite's WAL, imports the target's package.
@@ -39,9 +38,9 @@ if TYPE_CHECKING:  # A worker process imports only the modules that it uses.
 
 DURING_MEASUREMENT = "while it was measured"
 SERVER_FOLDER = "server"
-"""Name of the subfolder for a temporary server, which is removed with its content."""
+"""Name of the subfolder for a temporary server's files, which is removed with its content."""
 TRIAL_FOLDER, NOTES_FOLDER = "trial", "notes"
-"""Names of the subfolders for a user program's files and notes, removed with their content."""
+"""Subfolders for a user program's files and notes (see `user_work.notes`), removed with their content."""
 
 Definition = tuple[Any, ...]
 """A table, index or other object of a schema: (name, SQL)."""
@@ -76,7 +75,7 @@ class Disturbance(NamedTuple):
     text: str
     """Sentence that describes the change, without a full stop."""
     unread: str | None = None
-    """Verdict on the data ("failed" or "unknown") if it is unreadable; None if it can be checked."""
+    """Verdict on the data ("failed" or "unknown") if the change made it unreadable; None if readable."""
 
 
 class Seal:
@@ -90,14 +89,14 @@ class Seal:
         self._files = [(path, identity) for path in paths if (identity := _identity(path))]
 
     def broken(self) -> str | None:
-        """Return a clause such as "kv.db was deleted", also on an unreadable file, or None."""
+        """Return a clause such as "kv.db was deleted" if a file changed or is unreadable, else None."""
         try:
             return self.exchanged()
         except OSError as error:
-            return f"a database file could not be looked at ({error.strerror})"
+            return f"a database file was not accessible ({error.strerror})"
 
     def exchanged(self) -> str | None:
-        """Return a clause such as "kv.db was deleted", or None. Raises OSError if a file is unreadable."""
+        """Return a clause such as "kv.db was deleted", or None if no file was replaced. Raises OSError."""
         for path, sealed in self._files:
             current = _identity(path)
             if current != sealed:
@@ -119,7 +118,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 class ClientStore:
-    """A key-value store (see `views.Store`) on a client's connections. Subclasses fill the lists."""
+    """Base of key-value stores (see `views.Store`), with an empty list for each kind of operation."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -150,11 +149,11 @@ class Snapshot(Protocol):
         return None
 
     def seal(self) -> None:
-        """Record the device and inode numbers of the files again, because files may have been restored."""
+        """Record the files' device and inode numbers again, just before workers open the files."""
         return
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
-        """Return a change of the data by another program, or None. Call it after the workers' end."""
+        """Return a change of the data by another program, or None. Call it after all workers have ended."""
 
 
 class Place(Protocol):
@@ -164,7 +163,7 @@ class Place(Protocol):
     where: Path
     """Folder for the case's files. Other processes pass this folder to `open_place`, too."""
     copies: dict[Any, Any] | None = None
-    """Copies of the initial data, which the first trial adds and later trials restore; None for no copies."""
+    """Copies of initial data: the first trial adds a copy, and later trials restore it. None if not used."""
 
     @property
     def stores(self) -> bool:
@@ -173,43 +172,43 @@ class Place(Protocol):
     # Methods for workers, and for companions (additional processes of a trial).
 
     def watch(self, trace: Any, process: int) -> TimeRecorder | None:
-        """Start to record this process's time in the shared memory `trace`, before connecting.
+        """Start to record this process's time in the shared memory `trace`. Call it before connecting.
 
-        `process` is 1 for the first worker; additional processes follow the workers. Return None if the
-        target cannot record time. Raises EnvironmentFailure.
+        `process` is this process's number: workers count from 1, and other processes have higher numbers.
+        Return None if the target cannot record time. Raises EnvironmentFailure.
         """
         return None
 
     def pause(self, schedule: Sequence[int]) -> None:
         """Make this process pause at random calls of the database's code. Call it before connecting.
 
-        `schedule` is the result of `sqlite.shim.schedule`. Raises EnvironmentFailure if the target has no
-        pauses.
+        `schedule` is the result of `sqlite.shim.schedule`. Raises EnvironmentFailure if the target does not
+        support pauses.
         """
         raise EnvironmentFailure("pauses need SQLite. Choose --driver sqlite3 or apsw.")
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> Store:
         """Connect a worker to every bucket and return the worker's key-value store.
 
-        `begin` is the mode of transactions, such as "immediate". A target without storage returns `sample`
-        for every get.
+        `begin` is the mode of transactions, such as "immediate". `sample` is a value: a target that stores
+        nothing returns it for every get.
         """
 
     def bare_call(self) -> AbstractContextManager[Callable[[], object]]:
         """Connect, and yield a function that makes the driver's cheapest call, such as SELECT 1."""
 
     def native(self, worker: int, begin: str) -> NativeLoop:
-        """Connect a worker for the C loop. Raises EnvironmentFailure if the target has no C loop."""
+        """Return a connected store for a worker's C loop. Raises EnvironmentFailure if there is no C loop."""
         raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
 
     def seal(self) -> Seal | None:
-        """Return the identities of this process's open files; None if the target needs no such check."""
+        """Return a seal of this process's open files, to detect their replacement; None if there are none."""
         return None
 
     # Methods for the parent.
 
     def trace(self, processes: int) -> Any:
-        """Return shared memory for `processes` processes; None if the target cannot record time.
+        """Return shared memory in which `processes` processes record their time; None if impossible.
 
         Raises EnvironmentFailure if there is not enough memory.
         """
@@ -233,21 +232,21 @@ class Place(Protocol):
     def proving(self, plan: dict[str, Any], pulse: Pulse) -> AbstractContextManager[Callable[[], int | None]]:
         """Check the key-value data in C during the block. Yield a function that waits for the result.
 
-        The result is the number of rows; None if a row is wrong or C cannot check. After None, check the rows
-        in Python. `plan` has the parameters for the C code.
+        The result is the number of rows; None if a row is wrong or C cannot check. If the result is None, the
+        caller must check the rows in Python. `plan` has parameters for the C code.
         """
         return nullcontext(lambda: None)
 
     def schema(self) -> Sequence[Definition]:
-        """Return the definitions of one bucket's schema (all are equal); empty without a schema."""
+        """Return the definitions in the first bucket. All buckets have equal schemas, which may be empty."""
         return ()
 
     def snapshot(self, pulse: Pulse) -> Snapshot | None:
-        """Record and return state that no worker changes, such as the journal mode; None if there is none."""
+        """Return a record of state that no worker changes, such as the journal mode, or None."""
         return None
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-        """Yield (setting, requested value, effective value) for each setting that has no effect."""
+        """Yield (setting, requested value, effective value) for each setting whose two values differ."""
         return iter(())
 
     def integrity(self, level: str, pulse: Pulse) -> Check | None:
@@ -255,7 +254,7 @@ class Place(Protocol):
         return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
-        """Check that every bucket still has exactly the definitions `created`; None if impossible."""
+        """Check that every bucket still has exactly the definitions `created`; None if not supported."""
         return None
 
     def discard(self) -> None:
@@ -266,7 +265,7 @@ class SqlPlace(Place, Protocol):
     """Access to the data of one case in a database that speaks SQL."""
 
     def directions(self) -> ConnectionInfo:
-        """Return the database's address, without a password, and variables for user programs."""
+        """Return the database's address and the environment variables with which user programs connect."""
 
     def clear(self) -> None:
         """Remove all data, so that a user program can create the data again."""
@@ -275,16 +274,16 @@ class SqlPlace(Place, Protocol):
         """Return whether any data exists."""
 
     def settle(self, pulse: Pulse) -> None:
-        """Prepare the database for the load, such as by VACUUM, after a user program has created the data."""
+        """Prepare the data that a user program has created for the load, for example with VACUUM."""
 
     def rows_written(self, pulse: Pulse) -> int | None:
-        """Return the number of rows ever written; None if the target does not count rows.
+        """Return the number of rows that were written so far; None if the target does not count rows.
 
         Call it when all user programs have closed their connections.
         """
 
     def client(self, worker: int) -> Client:
-        """Return a worker's client, not connected yet. Workers count from 1; other processes pass 0."""
+        """Return a client, not connected yet. `worker` is 1 for the first worker, 0 for other processes."""
 
     def reader(self) -> Reader:
         """Return a connection for reads during the load, with the settings of the case."""
@@ -311,7 +310,7 @@ class Target(Protocol):
         """Return this process's access to the data of a case, without opening anything yet."""
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case with the options that the target needs, such as `server`.
+        """Return the case, completed with `server` and settings of the target.
 
         `anyway` allows a server on another machine. Raises UsageError if the target cannot run the case.
         """
@@ -342,9 +341,10 @@ class Target(Protocol):
         return plainly(error)
 
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
-        """Return the durability of commits as "level: settings"; "" if unknown.
+        """Return the durability of commits as text, "level: settings"; "" if unknown.
 
-        The level is a constant of `sqlstress.target`. `effective` has the settings as read back.
+        The level is a constant of `sqlstress.target`, such as SYNCED. `effective` has the settings as read
+        back.
         """
 
     def lacks_native(self, driver: str) -> str | None:
@@ -356,17 +356,17 @@ class Target(Protocol):
         return False
 
     def untold(self, driver: str) -> str | None:
-        """Return the reason why `--where` does not work with the driver on this system, or None."""
+        """Return the reason why `--where` (time by cause) does not work with the driver here, or None."""
         return "only SQLite shows who held its locks"
 
     def unseen(self) -> str | None:
-        """Return the reason why lock holders are invisible on this system, or None."""
+        """Return the reason why this system does not show which processes hold locks, or None."""
         return "only SQLite's locks can be seen from outside"
 
     def describe_available(self, driver: str, address: Dsn | None) -> str:
         """Return the versions of the driver and its database, as text; do not start a server.
 
-        Raises UsageError or EnvironmentFailure if a part is missing.
+        Raises UsageError or EnvironmentFailure if the driver or the database is not available.
         """
 
     def describe(self, driver: str) -> SqliteBuild | None:

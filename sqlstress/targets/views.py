@@ -1,6 +1,6 @@
-"""Interfaces to a target's data: keys and values, SQL, and addresses for user programs.
+"""Interfaces to a target's data, which is divided into buckets (files or groups of tables).
 
-A bucket is a part of the data: a database file or a group of tables.
+There are interfaces for keys and values, for SQL, and for user programs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Row = tuple[Any, ...]
 
 
 class Refusal(NamedTuple):
-    """Failures of one statement with one SQLite result code, whether or not its transaction was retried."""
+    """Failures of one statement with one result code of SQLite, including failures that were retried."""
 
     sql: str
     history: tuple[str, ...]
@@ -31,16 +31,16 @@ class Refusal(NamedTuple):
     """SQLite's extended result code."""
     times: int
     waits_s: Sequence[float]
-    """Times from the start of a transaction to the latest failures, in seconds."""
+    """Time from the transaction's start to the failure, in seconds, for each of the latest failures."""
     longest_s: float
-    """Longest time from the start of a transaction to a failure, in seconds."""
+    """Longest time from a transaction's start to the failure, in seconds, of all failures."""
 
 
 class Connections(Protocol):
     """A worker's connections to a database."""
 
     def effective(self) -> dict[str, str]:
-        """Return the settings as read back, by name; " / " joins values that differ between connections."""
+        """Return the effective settings by name. " / " separates different values of several connections."""
 
     def close(self) -> None:
         """Close every connection."""
@@ -67,39 +67,39 @@ class WaitingConnections(Connections, Protocol):
 
 
 class Store(WaitingConnections, Protocol):
-    """A worker's key-value store: a function per bucket for each kind of operation (a transaction)."""
+    """A worker's key-value store. Each list has one kind of operation, as one function per bucket."""
 
     gets: list[Operation]
-    """Functions (key,) → value; None if the key does not exist."""
+    """Functions that take (key,) and return its value, or None if the key does not exist."""
     pairs: list[Operation]
-    """Functions (key, key) → [(key, value), …], which read both keys in one snapshot."""
+    """Functions that take two keys and return [(key, value), …], read in one snapshot."""
     puts: list[Operation]
-    """Functions (key, value): one REPLACE in autocommit."""
+    """Functions that take (key, value) and store it in autocommit."""
     batches: list[Operation]
-    """Functions [(key, value), …]: several REPLACE statements in one transaction."""
+    """Functions that take [(key, value), …] and store all of them in one transaction."""
     updates: list[Operation]
-    """Functions (counter,), which increment the counter in one transaction."""
+    """Functions that take (counter number,), and read and increment the counter in one transaction."""
 
 
 class TableView(Protocol):
     """The parent's view of the key-value data: create buckets, and read them after the load."""
 
     def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
-        """Create every bucket again, with its rows from `buckets` and its counters.
+        """Create all buckets, replacing older data. `buckets` has the rows of each bucket.
 
         Connections may stay open until `release`. Raises UsageError or EnvironmentFailure if a setting has no
         effect.
         """
 
     def create(self, pulse: Pulse) -> None:
-        """Create every bucket again, empty, with the settings of the case."""
+        """Create all buckets without rows, replacing older data, with the settings of the case."""
 
     def settle(self) -> None:
         """Prepare the data for the checks, after all workers have closed their connections."""
         return
 
     def release(self) -> None:
-        """Close the connections that `fill` kept open. Call it after the checks, if there are any."""
+        """Close the connections that `fill` kept open. Call it after the checks of the data."""
         return
 
     def name(self, bucket: int) -> str:
@@ -116,7 +116,7 @@ class RefusalStore(Store, Protocol):
     """A key-value store that records failed statements. Only SQLite has such a store."""
 
     def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
-        """Count a failed operation of the kind get, pair or replace. Other kinds count their own failures.
+        """Count a failed operation; `kind` is get, pair or replace. Batches and updates count their failures.
 
         `waited_s` is the time from the begin of the operation to its failure.
         """
@@ -132,10 +132,10 @@ class LogObserver(Protocol):
         """Take a sample of the log's size and use."""
 
     def end(self) -> None:
-        """Close the files that cannot stay open after the load. Call it when the load has ended."""
+        """Close files of the log that are deleted (on Windows, all its files). Call it after the load."""
 
     def close(self) -> None:
-        """Close the log. Call it after the parent has closed its connections to the database."""
+        """Close the log's files. Call it after the parent has closed its connections to the database."""
 
     def use(self) -> WalUse | None:
         """Return the sizes of the log during the load; None if there was no sample."""
@@ -160,13 +160,13 @@ class Session(Protocol):
     """A worker's connection in autocommit: the driver never begins a transaction by itself."""
 
     def runs(self, sql: str) -> Callable[[Any], Any]:
-        """Return a function of named parameters that runs a statement without result rows."""
+        """Return a function that runs `sql`, which has no result rows, with named parameters."""
 
     def reads(self, sql: str) -> Callable[[Any], Any]:
-        """Return a function of named parameters that runs the statement and returns all rows."""
+        """Return a function that runs `sql` with named parameters and returns all rows."""
 
     def names(self, sql: str) -> Callable[[Any], tuple[Sequence[str], Sequence[Sequence[Any]]]]:
-        """Return a function of named parameters that returns (column names, all rows)."""
+        """Return a function that runs `sql` with named parameters and returns (column names, all rows)."""
 
     def rollback(self) -> None:
         """Roll back the open transaction, if there is one."""
@@ -202,7 +202,7 @@ class Reader(ParentConnection, Interruptible, Protocol):
         """Begin a read transaction: all reads until `end` see one snapshot."""
 
     def first(self, sql: str, most: int) -> list[Row]:
-        """Return the first rows of a query, at most `most`."""
+        """Return the first `most` rows of a query, or all rows if there are fewer."""
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         """Return all rows of a query with placeholders in the driver's style."""
@@ -224,7 +224,7 @@ class Maker(ParentConnection, Protocol):
         """Run a statement."""
 
     def watched(self, task: Callable[[], T]) -> T:
-        """Run a task on this connection and return its result. Interrupt it if the run must stop."""
+        """Run a task on this connection and return its result. Interrupt the task after a stop signal."""
 
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""

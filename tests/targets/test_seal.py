@@ -54,7 +54,7 @@ def test_unreadable_file_is_retried_and_not_called_deleted(
 
     monkeypatch.setattr(Path, "stat", denied_stat)
     monkeypatch.setattr("sqlstress.system.files._PAUSE_S", 0)
-    expected = "a database file could not be looked at (Sharing violation)" if times > 2 else None
+    expected = "a database file was not accessible (Sharing violation)" if times > 2 else None
     assert seal.broken() == expected
     if expected:
         with pytest.raises(OSError, match="Sharing violation"):

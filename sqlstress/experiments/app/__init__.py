@@ -31,9 +31,10 @@ BEGINS is reported instead of SESSION if no connection of the user could be read
 USED_FILE = "used file"
 """Topic of the databases that connections used, even connections whose settings were not read."""
 SCHEMA_CHECK = "check of the schema"
-"""Topic of the line in the user's file that reads the state of the schema, such as user_version.
+"""Topic of observations on code that reads the state of the schema, such as user_version.
 
-It is reported if @connect failed because another process had made the same schema change.
+The observation is the line in the user's file. It is reported if @connect failed because another process had
+made the same schema change.
 """
 HERE = "this"
 """Name for the trial's database in observations on connections."""

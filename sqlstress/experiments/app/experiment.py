@@ -145,7 +145,7 @@ class AppExperiment(UserExperiment):
     label_fields = frozenset(("file", "situation"))
 
     def cases(self, request: AppRequest) -> Iterator[Case]:
-        """Yield a case per concurrency, target, situation and rate. Raises UsageError."""
+        """Yield a case for each concurrency, target, rate and state of the database's files at the start."""
         drivers = options.drivers(request, request.selection.where.target, program_drivers())
         firsts = [_first(request, driver) for driver in drivers]
         for concurrency in request.values_for("concurrency"):

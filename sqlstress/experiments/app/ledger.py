@@ -38,7 +38,7 @@ SETUP_SQL = (
 _INSERT = f"INSERT INTO main.{TABLE} VALUES (?, ?)"
 _FIND = f"SELECT 1 FROM main.{TABLE} WHERE worker = ? AND number = ?"
 _WRAPPERS = "sqlstress.recording.recorded_classes"
-"""Our only module that the profile function does not ignore: it calls sqlite3 for the user."""
+"""Our only module whose calls `_handle_profile_event` examines: it calls sqlite3 for the user."""
 _LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 
 

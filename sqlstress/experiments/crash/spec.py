@@ -92,7 +92,7 @@ class Kills:
     checkpoints: int = 0
     """Number of WALs counted in `wals` that had an unfinished checkpoint."""
     verdict: Verdict = field(default_factory=Verdict)
-    """Results of the checks over all rounds. In `checked`, a file examined in three rounds counts as 3."""
+    """Results of the checks over all rounds. A file that was examined in three rounds counts as 3 files."""
     effective: dict[str, str] = field(default_factory=dict)
     """Settings reported by SQLite after the first write, by name."""
     seconds: float = 0.0

@@ -117,7 +117,7 @@ class CrashSource(OrderedSource):
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
-        """Number the writer `worker` + `salt`.
+        """Set the number of the writer to `worker` + `salt`.
 
         `salt` is the number of writers in earlier rounds of this database, so no two writers have one number.
         """

@@ -20,7 +20,7 @@ OPEN: a process of the command has the database open. CLOSED: no process has it 
 SLEEPING: no process has the database open, and all sleep, for example in a wait for flock.
 """
 DELETED_LOCK = "deleted lock file"
-"""Topic of commands that held a lock on a deleted file; the kind is the name of the file."""
+"""Topic of observations on commands that held a lock on a deleted file: `what` is the file's name."""
 TOUCHED = "database copied or moved"
 """Topic of programs that copied, moved, replaced or deleted the database file in use.
 
@@ -38,11 +38,11 @@ class Timeouts(NamedTuple):
     short: str = ""
     """Busy timeout that is too short, such as "PRAGMA busy_timeout = 5" (milliseconds)."""
     short_at: str = ""
-    """File and line of the busy timeout in `short`, such as "import.sh:9"."""
+    """File and line of the busy timeout that is too short, such as "import.sh:9"."""
     short_ms: str = ""
-    """Value of the busy timeout in `short`, in ms."""
+    """Value of the busy timeout that is too short, in ms."""
     seconds: str = ""
-    """"yes" if the busy timeout in `short` is written in seconds, not in ms; else empty."""
+    """"yes" if a busy timeout is too short because its value is in seconds, not in ms; else empty."""
     shells: str = ""
     """"yes" if the text starts SQLite's shell on the database; else empty."""
     unset_at: str = ""

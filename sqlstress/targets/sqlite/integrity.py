@@ -20,7 +20,7 @@ _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
 """Maximum size of a file that is checked without a separate thread, in bytes."""
 _HEADING = "*** in database main ***"
-"""First line of the first row of SQLite's output if there are problems. The first problem follows."""
+"""Heading before the first problem in the first row of the pragma's result, if there are problems."""
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
@@ -42,7 +42,7 @@ def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
-        # A binding may lose the row before an error. With a limit of 1, SQLite stops after this row.
+        # The driver may lose the first problem if an error follows. A limit of 1 avoids the error.
         complaints, _ = _complaints_and_error(case, path, f"{pragma}(1)", pulse)
     if error and error not in complaints:
         complaints.append(error)

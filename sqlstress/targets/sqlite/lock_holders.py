@@ -38,15 +38,15 @@ else:
 WAL, ROLLBACK, CLOSED, EMPTY, MISSING = "wal", "rollback", "closed", "empty", "missing"
 """States of a database at one moment.
 
-WAL: WAL mode with a wal-index. CLOSED: WAL mode without a wal-index: no process has the file open, except
-perhaps one in exclusive mode. ROLLBACK: a rollback journal. EMPTY: 0 bytes. MISSING: no file.
+WAL: WAL mode with a wal-index. CLOSED: WAL mode without a wal-index, so no process has the file open, except
+perhaps a process in exclusive mode. ROLLBACK: a mode with rollback journal. EMPTY: 0 bytes. MISSING: no file.
 """
 WRITE, EXCLUSIVE, PENDING = "write", "exclusive", "pending"
 READ, CHECKPOINT, RECOVERY = "read", "checkpoint", "recovery"
-"""Names of the locks.
+"""Names of the locks, in all journal modes.
 
-WRITE: no other process can write (with a rollback journal: RESERVED). EXCLUSIVE: no other process can read or
-write. PENDING: a writer waits for the end of readers, and no new reader can begin. READ: a transaction reads.
+WRITE: only the holder can write (with a rollback journal, SQLite's RESERVED). EXCLUSIVE: only the holder can
+read or write. PENDING: the holder waits until readers end, and no reader can begin. READ: the holder reads.
 """
 
 _WRITE_AT, _CHECKPOINT_AT, _RECOVERY_AT, _READ_AT, _READERS = 120, 121, 122, 123, 5
@@ -60,7 +60,7 @@ _FLOCK = Struct("@qqihh" if sys.platform == "darwin" else "@hhqqi4x" if sys.maxs
 _TRIES = 3
 _LOCK_LIST = Path("/proc/locks")
 ELSEWHERE = 0
-"""Process ID for a holder in another container, whose processes are not visible here."""
+"""Process ID that the system reports for a lock holder in another container."""
 
 
 class Lock(NamedTuple):
@@ -69,9 +69,9 @@ class Lock(NamedTuple):
     name: str
     """Name of the lock, such as WRITE."""
     pid: int
-    """ID of the process that holds the lock; ELSEWHERE or a negative number if it is not visible here."""
+    """ID of the process that holds the lock; ELSEWHERE (0) or a negative number if it is not visible."""
     slot: int = 0
-    """Index of the WAL's read lock, 0 to 4; 0 for other locks."""
+    """Index of a READ lock among the WAL's five read locks, 0 to 4; 0 for other locks."""
 
 
 class LockSample(NamedTuple):
@@ -195,7 +195,7 @@ class LockedFile:
         return LockSample(ROLLBACK, self._rollback_locks(), changes, file=self._file.opened)
 
     def _look_at_wal(self) -> LockSample:
-        # A process in exclusive locking mode locks the database file and needs no wal-index.
+        # In exclusive locking mode a process locks the database file instead, and needs no wal-index.
         owner, index = self._file.exclusive_holder(_PENDING_AT, _SHARED_LENGTH + 2), self._index
         locks = [] if owner is None else [Lock(WRITE, owner), Lock(EXCLUSIVE, owner)]
         if not index.follow():
@@ -219,7 +219,7 @@ class LockedFile:
         reserved, pending = file.holder(_RESERVED_AT), file.exclusive_holder(_PENDING_AT)
         exclusive = file.exclusive_holder(_SHARED_AT, _SHARED_LENGTH)
         reader = file.holder(_SHARED_AT, _SHARED_LENGTH) if exclusive is None else None
-        # A process that rolls back a hot journal changes from SHARED to EXCLUSIVE without RESERVED.
+        # A process that rolls back a hot journal is a writer with an EXCLUSIVE lock but no RESERVED lock.
         writer = next((pid for pid in (exclusive, reserved, pending) if pid is not None), None)
         pids = {
             WRITE: writer,
@@ -249,11 +249,10 @@ class LockedFile:
         return walindex.wal_bytes(self._file.path)
 
     def has_journal(self) -> bool:
-        """Return whether the database has a rollback journal. Without a lock, its writer has died."""
+        """Return whether there is a hot rollback journal. If no process holds a lock, its writer has died."""
         return has_hot_journal(self._file.path)
 
     def close(self) -> None:
-        """Close the files."""
         self._file.close()
         self._index.close()
 
@@ -268,16 +267,16 @@ def shared_read_locks(identity: tuple[int, int]) -> Iterable[Lock]:
     file = f"{os.major(identity[0]):02x}:{os.minor(identity[0]):02x}:{identity[1]}"
     for line in _LOCK_LIST.read_text(encoding="ascii", errors="replace").splitlines():
         fields = line.split()
-        # A line such as 1: POSIX ADVISORY READ 2601 fe:00:1234 123 123
+        # Example of a line: 1: POSIX ADVISORY READ 2601 fe:00:1234 123 123
         if len(fields) == 8 and fields[1:6:2] == ["POSIX", "READ", file] and fields[7] != "EOF":
             first, last = int(fields[6]) - _READ_AT, int(fields[7]) - _READ_AT
             yield from (Lock(READ, int(fields[4]), slot) for slot in range(_READERS) if first <= slot <= last)
 
 
 def has_hot_journal(database: Path) -> bool:
-    """Return whether a rollback journal exists whose header is neither zeroed nor truncated.
+    """Return whether there is a rollback journal with a header that is neither zeroed nor truncated.
 
-    SQLite rolls back such a journal if no process holds the RESERVED lock: its writer died.
+    If no process holds the RESERVED lock, the writer of this journal died, and SQLite rolls it back.
     """
     try:
         with database.with_name(f"{database.name}-journal").open("rb") as journal:
@@ -330,7 +329,7 @@ class TimedSample(NamedTuple):
     asked_s: float
     """Time just before the locks were read."""
     answered_s: float
-    """Time just after the locks were read; much later than `asked_s` if this process did not run."""
+    """Time just after the locks were read; much later than `asked_s` if this process was suspended."""
     look: LockSample
 
 
@@ -370,8 +369,8 @@ class HoldTracker:
     def add_held(self, sample: TimedSample, before_s: float, changes: int | None = None) -> None:
         """Add a sample in which the lock was held. `before_s` is the time at which the last sample began.
 
-        `changes` is the database's counter of commits, or None if unknown. If the counter has changed since
-        the last sample, the lock was released in between.
+        `changes` is the database's counter of commits; None if unknown. A change of the counter between two
+        samples shows that the lock was released between them.
         """
         is_comparable = changes is not None and self._changes is not None
         if self.is_held and is_comparable and changes != self._changes:
@@ -400,5 +399,5 @@ class HoldTracker:
 
     @property
     def figures(self) -> tuple[int, int, float, float, float, float]:
-        """Numbers and lengths of the periods so far, in the order of the fields of the report's `Holds`."""
+        """Values for the fields of the report's `Holds`, in order: numbers and lengths of the periods."""
         return self.samples, self.times, self.longest_s, self.most_s, self.longest_at_s, self.now_s

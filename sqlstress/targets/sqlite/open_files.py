@@ -22,10 +22,10 @@ _PROCESSES = Path("/proc")
 _MOUNTS = Path("/proc/self/mountinfo")
 _DELETED = " (deleted)"
 SAME, DELETED, OTHER = "same", "deleted", "other"
-"""WAL that a process uses.
+"""WALs that a process may use.
 
-SAME: the WAL at the watched path. DELETED: a deleted WAL, or a WAL with a deleted wal-index. OTHER: the WAL
-next to another name of the database.
+SAME: the WAL next to the watched path. DELETED: a deleted WAL, or a WAL with a deleted wal-index. OTHER: a
+WAL next to another name of the database, such as a hard link.
 """
 
 Identity = tuple[int, int]
@@ -39,13 +39,13 @@ class Opener(NamedTuple):
     name: str
     """Path under which the process opened the database file."""
     wal: str = SAME
-    """SAME, DELETED or OTHER; SAME also if the process has no WAL open."""
+    """SAME (WAL at the watched path, or no WAL open), DELETED, or OTHER (WAL at another path)."""
     wal_bytes: int = 0
-    """Size of the WAL that the process has open, in bytes; 0 if `wal` is SAME."""
+    """Size of the WAL that the process has open, in bytes, if `wal` is DELETED or OTHER; else 0."""
     written_ns: int = 0
-    """Time of the last change of this WAL, in ns since the epoch."""
+    """Time of this WAL's last change, in ns since the epoch, if `wal` is DELETED or OTHER; else 0."""
     deleted_wal: bool = False
-    """Whether the WAL is deleted, not only the wal-index (which a normal close leaves open for a moment)."""
+    """Whether the WAL itself is deleted. A deleted wal-index alone is normal for a moment during a close."""
 
 
 class Openers(NamedTuple):
@@ -60,7 +60,7 @@ class OpenFile(NamedTuple):
     """A regular file that a process has open."""
 
     number: str
-    """Number of the descriptor."""
+    """Number of the file descriptor, as text."""
     name: str
     is_deleted: bool
     status: os.stat_result
@@ -79,7 +79,7 @@ class OpenFile(NamedTuple):
 
 
 def openers(database: Path, processes: Path = _PROCESSES) -> Openers | None:
-    """Return the other processes that have a database open; None if the system does not list them.
+    """Return the processes, except this process, that have a database open; None if not on Linux.
 
     `database` is its path, without symbolic links.
     """
@@ -125,14 +125,14 @@ def files_in(folder: Path) -> Iterator[OpenFile]:
 def _opener(
     pid: int, files: list[OpenFile], path: str, file: Identity | None, wal: Identity | None
 ) -> Opener | None:
-    """Return the process if it has the database open, else None.
+    """Return the process `pid`, which has `files` open, if the database is one of them; else None.
 
-    `file` and `wal` are the identities of the files at the watched path.
+    `file` and `wal` are the identities of the database and the WAL at the watched `path`.
     """
     names = [item.name for item in files if item.identity == file or (item.is_deleted and item.name == path)]
     if not names:
         return None
-    # A container may know the file by another path. The WAL is next to the name that the process opened.
+    # A process in a container may use another path. The WAL is next to the path that the process opened.
     wals = {f"{name}-wal" for name in names}
     indices = {f"{name}-shm" for name in names}
     foreign = [
@@ -153,8 +153,8 @@ def _opener(
 def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
     """Return the number of a file's hard links (0 if missing), and whether it is a mount point.
 
-    In both cases the file may have several names, each with its own WAL, so that processes do not see each
-    other's commits.
+    A file with several links or mounts has several names, each with its own WAL, so that processes do not
+    see each other's commits.
     """
     try:
         links = database.stat().st_nlink
@@ -164,6 +164,6 @@ def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
         text = mounts.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return links, False
-    # A line such as 36 35 98:0 /data/app.db /app.db rw,noatime shared:1 - ext4 /dev/sda1 rw
+    # Example of a line: 36 35 98:0 /data/app.db /app.db rw,noatime shared:1 - ext4 /dev/sda1 rw
     points = {fields[4] for fields in parse_mountinfo(text) if len(fields) > 4}
     return links, str(database) in points

@@ -92,7 +92,7 @@ class SqlitePlace(Place):
     def seal(self) -> Seal:
         suffixes: Sequence[str] = files.OPEN_SUFFIXES
         if self.case.settings.journal_mode == pragmas.KEPT:
-            # When a user program closes its last connection, SQLite deletes the WAL.
+            # Leave out the WAL: SQLite deletes it when a user program closes its last connection.
             suffixes = suffixes[:1]
         return Seal(path.with_name(path.name + suffix) for path in self.paths for suffix in suffixes)
 
@@ -117,7 +117,7 @@ class SqlitePlace(Place):
         return check_in_parallel(self.case, self.paths, plan, pulse)
 
     def create_tables(self, definitions: Iterable[str], pulse: Pulse) -> None:
-        """Remove every file and create it again, with the settings of the case and these tables."""
+        """Create every file again by the CREATE statements `definitions`, with the case's settings."""
         definitions = tuple(definitions)
         self.discard()
         for path in self.paths:
@@ -210,12 +210,12 @@ class SqlitePlace(Place):
             pragmas.apply(connection, settings)
             connection.rows(f"PRAGMA user_version={connection.rows('PRAGMA user_version')[0][0]}")
             pragmas.check(settings, pragmas.read_back(connection, settings))
-            # This mode does not shrink the WAL, so that workers need not extend the WAL again.
+            # RESTART does not shrink the WAL, so that workers need not extend the WAL again.
             connection.rows("PRAGMA wal_checkpoint(RESTART)")
 
 
 class _ParentConnection:
-    """A connection of the parent that classifies the database's errors."""
+    """A connection of the parent, which converts exceptions of SQLite into `DatabaseError`."""
 
     def __init__(self, driver: str, connection: Connection) -> None:
         self._driver, self._connection = driver, connection

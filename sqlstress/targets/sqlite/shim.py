@@ -17,8 +17,8 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.targets.native import NativeUnavailable, extension
 from sqlstress.targets.sqlite.connections import driver_handle
 
-# Layout of the shared memory of 64-bit words, as in native/where.h: for each process, sums over the measured
-# window, then a ring of spans. Times are in ns of the machine's clock.
+# Indices of the 64-bit words in a process's part of the shared memory, as in native/where.h. The words before
+# RING are mainly sums of times, in ns, during the measurement. A span has SPAN words.
 
 
 OPENS, CLOSES, ROOM, SPANS, PENDING = range(5)
@@ -28,14 +28,14 @@ WAITS_SEEN, WAITS_PROCESSOR, SYNCS_SEEN, SYNCS_PROCESSOR = range(16, 20)
 CHECKPOINTS_SEEN, CHECKPOINTS_PROCESSOR = range(20, 22)
 RING, SPAN = 32, 3
 STATEMENTS_PER_SAMPLE = 17
-"""Number of statements per timed statement: one statement in 17 is timed."""
+"""Interval of the sampling of statements: the shim times one statement in 17."""
 
 TRANSACTION, WAIT_WRITE, WAIT_READ, WAIT_ALONE, HOLD_WRITE, HOLD_READ, HOLD_ALONE, SYNC, CHECKPOINT = range(9)
-"""Kinds of spans. ALONE means an exclusive lock."""
+"""Kinds of spans (periods of one activity): waits and holds concern locks; ALONE is an exclusive lock."""
 
 MAX_SPANS = 1 << 15
 MAX_BYTES = 64 << 20
-"""Maximum size of the memory of all processes together, in bytes."""
+"""Maximum size of the shared memory of all processes together, in bytes."""
 
 
 def room(processes: int) -> int:
@@ -47,12 +47,12 @@ class Span(NamedTuple):
     """A period in which one process did, held or waited for one thing. Times are in ns."""
 
     process: int
-    """Number of the process: 1 for the first worker. Additional processes follow the workers."""
+    """Number of the process. Workers count from 1, and other processes have higher numbers."""
     begin: int
     end: int
     kind: int
     file: int
-    """Number of the file; 0 if the span concerns no file."""
+    """Hash of the name of the database file, equal in all processes; 0 if the span concerns no file."""
 
     @property
     def ns(self) -> int:
@@ -60,7 +60,7 @@ class Span(NamedTuple):
 
 
 class SpanArea:
-    """The part of the shared memory for one process: sums of times, then a ring of spans."""
+    """The part of the shared memory for one process: sums of times, then the process's latest spans."""
 
     def __init__(self, words: Any, process: int, processes: int) -> None:
         self.process, self.room = process, room(processes)
@@ -72,7 +72,7 @@ class SpanArea:
 
     @property
     def window_ns(self) -> int:
-        """Length of the measurement, in ns; 0 if the process ended before it received begin and end."""
+        """Length of the measurement, in ns; 0 if the process ended before it knew begin and end."""
         return max(0, self[CLOSES] - self[OPENS])
 
     @property
@@ -81,7 +81,7 @@ class SpanArea:
         return self[SYNCING_WAL] + self[SYNCING_DATABASE] + self[SYNCING_JOURNAL]
 
     def spans(self) -> list[Span]:
-        """Return the spans that are still in the ring, oldest first."""
+        """Return the latest spans of the process, oldest first. Earlier spans may have been overwritten."""
         count = min(self[SPANS], self.room)
         first = self[SPANS] % self.room if self[SPANS] > self.room else 0
         begins, ends, tags = (
@@ -95,7 +95,7 @@ class SpanArea:
 
     @property
     def complete_from(self) -> int:
-        """Time, in ns, from which on the ring is complete: it has all spans that ended later."""
+        """Time, in ns, after which the record is complete: no span that ended later was overwritten."""
         if self[SPANS] <= self.room:
             return self[OPENS]
         oldest = RING + SPAN * (self[SPANS] % self.room)
@@ -111,10 +111,10 @@ def areas(words: Any, processes: int) -> list[SpanArea]:
 
 
 class ShimRecorder:
-    """Recorder of this process's time, by cause, in connections opened later. Create it only once."""
+    """Recorder of this process's time by cause, for connections that are opened later. One per process."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
-        """`words` is the memory of all `processes` processes. `process` is this process's number, from 1.
+        """`words` is shared memory for `processes` processes. `process` is this process's number, from 1.
 
         Raises EnvironmentFailure if recording is impossible.
         """
@@ -139,9 +139,9 @@ class ShimRecorder:
 
 
 SIDES = 2
-"""Number of possible pauses per call of the VFS: one before the call and one after it."""
+"""Number of points at which a call of the VFS can pause: before and after SQLite's own function."""
 LENGTH_COUNT = 256
-"""Number of pause lengths in a schedule. Each pause draws one of these lengths."""
+"""Number of pause lengths in a schedule. For each pause the C code draws one of these lengths."""
 
 
 def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns: int) -> list[int]:

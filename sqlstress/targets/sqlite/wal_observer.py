@@ -11,7 +11,7 @@ from sqlstress.targets.sqlite.walindex import OpenIndex, WalIndex, wal_bytes
 
 
 class WalObserver:
-    """Sampler of a WAL. The wal-index stays open, because closing it drops this process's locks."""
+    """Sampler of a WAL. The wal-index stays open: closing it would drop the locks of this process."""
 
     def __init__(self, database: Path) -> None:
         self._database = database

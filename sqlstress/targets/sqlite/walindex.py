@@ -45,13 +45,13 @@ class WalIndex(NamedTuple):
     checkpointed: int
     """Number of frames that checkpoints have already copied into the database file (nBackfill)."""
     salt: int
-    """First salt of the WAL, which changes each time the WAL restarts."""
+    """First salt of the WAL (aSalt[0]), a number that changes each time the WAL restarts."""
     page_size: int
     """Size of a database page, in bytes."""
     commits: int = 0
-    """Counter of commits that wrote, modulo 2^32 (iChange)."""
+    """Counter of write transactions, modulo 2^32 (iChange)."""
     marks: tuple[int, ...] = ()
-    """Number of frames that readers can see, for each of the five read locks (aReadMark)."""
+    """Numbers of frames that readers can see, by index (0 to 4) of their read lock (aReadMark)."""
 
 
 def read(database: Path) -> WalIndex | None:
@@ -89,7 +89,7 @@ class OpenIndex:
         return self._file.read(LENGTH)
 
     def close(self) -> None:
-        """Close the file: on POSIX after this process's last connection was closed, on Windows before."""
+        """Close the file. Call it after this process's connections were closed (on Windows, before)."""
         if self._words is not None:
             self._words.close()
         self._file.close()

@@ -1,7 +1,6 @@
 """Analysis of the times that a trial's processes recorded in shared memory, for `--where`.
 
-A span is a period of one activity of a process, such as a wait for a lock. The picture of an operation (a
-`Moment`) shows what all processes did during the operation.
+A span is a period of one activity of a process, such as a wait for a lock.
 """
 
 from __future__ import annotations
@@ -114,13 +113,13 @@ class TrialSpans:
         return row.overlapping(begin, end) if row else []
 
     def holds(self, wait: Span) -> Iterator[Span]:
-        """Yield the periods in which other processes held the lock during a wait."""
+        """Yield the periods during a wait in which other processes held the awaited lock."""
         for process, row in self._rows[BLOCKS[wait.kind], wait.file].items():
             if process != wait.process:
                 yield from row.overlapping(wait.begin, wait.end)
 
     def blocked(self, wait: Span) -> Iterator[Blocked]:
-        """Yield the parts of a wait in which other processes held the lock, with their activities.
+        """Yield the parts of a wait in which other processes held the awaited lock, with their activities.
 
         If several readers hold the lock at once, yield a part for each. A sync in a checkpoint counts as
         checkpoint.
@@ -130,7 +129,7 @@ class TrialSpans:
                 yield Blocked(process, READ, begin, end)
                 continue
             covered_to = begin
-            # A checkpoint comes before its syncs, even if they begin at the same time, to cover them.
+            # Sort a checkpoint before a sync with an equal begin, because the checkpoint covers the sync.
             activities = [
                 (span.begin, kind != recording.CHECKPOINT, span.end, activity)
                 for kind, activity in _ACTIVITIES.items()
@@ -161,9 +160,9 @@ MIN_OPERATIONS = 100
 MAX_HOLDERS = 8
 MAX_ROWS = 12
 _STEPS = 300
-"""Resolution of a picture: gaps up to 1/300 of the operation's length are closed."""
+"""Resolution of a `Moment`: between equal activities, gaps up to 1/300 of its length are closed."""
 WAIT = "wait"
-"""Activity of a process that waits for a lock, in a picture."""
+"""Name in a `Moment` of the activity of a process that waits for a lock."""
 
 
 def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
@@ -195,7 +194,7 @@ def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
 def _add_causes(
     seen: TrialSpans, operation: Span, parts: Counter[str], holders: Counter[tuple[int, str]]
 ) -> None:
-    """Add the time of an operation to `parts`, by cause, and to `holders`, by (process, activity)."""
+    """Add an operation's time by cause to `parts`, and by lock holder (process, activity) to `holders`."""
     process, begin, end, *_ = operation
     waited_ns = held_ns = 0
     for wait in seen.waits_of(process, begin, end):
@@ -217,7 +216,7 @@ def _add_causes(
 
 
 def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
-    """Return the picture of the operation `worst`, with its own process and the busiest other processes."""
+    """Return the activities during the operation `worst`, of its process and the busiest other processes."""
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for part in _all_activities(seen, worst, processes):
@@ -233,13 +232,13 @@ def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
 
 
 def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[Blocked]:
-    """Yield the activities of all processes during `worst`: those on the file of `worst`, and checkpoints."""
+    """Yield the activities of all processes on the file of `worst` during `worst`, and all checkpoints."""
     _, begin, end, *_ = worst
     for wait in seen.waits:
         if wait.file == worst.file and wait.begin < end and wait.end > begin:
             yield Blocked(wait.process, WAIT, wait.begin, wait.end)
     for kind in BLOCKS:
-        # Process 0 does not exist, so its wait is blocked by every process that held the lock.
+        # An imagined wait of process 0, which does not exist, yields every process that held the lock.
         yield from seen.blocked(Span(0, begin, end, kind, worst.file))
     for number in range(1, processes + 1):
         for span in seen.activities(number, recording.CHECKPOINT, begin, end):
@@ -258,13 +257,13 @@ def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[i
 
 
 _WAIT, _INSIDE = "wait", "inside"
-"""Parts of a worker's time to divide further: waits for locks, and the rest inside SQLite."""
+"""Parts of a worker's time to divide further: waits for locks, and the rest in SQLite and the driver."""
 _SAMPLED = {
     _WAIT: (recording.WAITS_SEEN, recording.WAITS_PROCESSOR),
     SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
     CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
-"""Indices in the shared memory, by part: length of the sampled periods, waits for a processor in them."""
+"""Indices in a `SpanArea`, by part: length of the sampled periods, waits for a processor in them."""
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
@@ -285,7 +284,7 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
         )
         for worker in complete
     ]
-    # An operation counts only if no span since its begin was overwritten.
+    # Count only operations for which all spans are still in the ring.
     operations = sorted(
         (
             operation
@@ -309,7 +308,7 @@ def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
     """Return the time that a worker spent on each cause during the measurement, in ns.
 
     The sum is the length of the measurement. `harness_ns` is the time of sqlstress's own code. `held_share`
-    (0 to 1) is the part of the waits for locks in which another process held the lock.
+    (0 to 1) is the share of the waits for locks in which another process held the lock.
     """
     parts = {_WAIT: area[recording.WAITING], CHECKPOINT: area[recording.CHECKPOINTING]}
     parts |= {SYNC: area.syncing_ns, WRITE: area[recording.WRITING]}
@@ -326,10 +325,10 @@ def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
 
 
 def _split_off_processor_waits(area: SpanArea, parts: Mapping[str, int]) -> dict[str, int]:
-    """Move the time spent waiting for a processor out of each part, into a part of its own.
+    """Move the time of waiting for a processor from each part of a worker's time into a part PROCESSOR.
 
-    Samples show this time for parts in which the process may sleep (_SAMPLED). The rest of this time is taken
-    from the other parts, in proportion to their lengths.
+    For waits, syncs and checkpoints (_SAMPLED), samples show the share of this time. The rest of this time is
+    taken from the other parts, in proportion to their lengths.
     """
     observed_ns = area[recording.TO] - area[recording.FROM]
     waited_ns = area[recording.PROCESSOR] * area.window_ns / observed_ns if observed_ns > 0 else 0.0
@@ -346,7 +345,7 @@ def _split_off_processor_waits(area: SpanArea, parts: Mapping[str, int]) -> dict
 
 
 def held_share(seen: TrialSpans, process: int) -> float:
-    """Return the share (0 to 1) of a worker's waits in which another process held the lock."""
+    """Return the share (0 to 1) of a worker's waiting time in which another process held the lock."""
     total_ns = held_ns = 0
     for wait in seen.waits:
         begin, end = max(wait.begin, seen.opens), min(wait.end, seen.closes)
@@ -358,9 +357,9 @@ def held_share(seen: TrialSpans, process: int) -> float:
 
 
 def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
-    """Return the longest wait that lasted until the end of the measurement, in ns, or 0.
+    """Return the longest wait for a lock that was not over at the end of the measurement, in ns, or 0.
 
-    Only the time until the end counts, because the wait of a worker that died has no end.
+    Time after this end does not count, because the wait of a worker that died never ends.
     """
     numbers = {area.process for area in workers}
     waits = (wait for wait in seen.waits if wait.process in numbers)

@@ -33,26 +33,26 @@ class Connection(Protocol):
     """Connection object of the binding (Python's library for SQLite)."""
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
-        """Return a function of parameters that returns the first value of the first row, or None.
+        """Return a function that runs `sql` with parameters and returns the first value, or None.
 
         The function runs the statement to its end, so that no snapshot stays open.
         """
 
     def writer(self, sql: str) -> Callable[[Row], Any]:
-        """Return a function of parameters that runs a statement without result rows."""
+        """Return a function that runs `sql`, which has no result rows, with parameters."""
         return partial(self._connection.cursor().execute, sql)
 
     def runs(self, sql: str) -> Callable[[Named], Any]:
-        """Return a function of named parameters that runs a statement without result rows."""
+        """Return a function that runs `sql`, which has no result rows, with named parameters."""
         return partial(self._connection.cursor().execute, sql)
 
     def reads(self, sql: str) -> Callable[[Named], list[Row]]:
-        """Return a function of named parameters that runs the statement and returns all rows."""
+        """Return a function that runs `sql` with named parameters and returns all rows."""
         execute = self._connection.cursor().execute
         return lambda params: list(execute(sql, params))
 
     def names(self, sql: str) -> Callable[[Named], tuple[Sequence[str], list[Row]]]:
-        """Return a function of named parameters that returns (column names, all rows)."""
+        """Return a function that runs `sql` with named parameters and returns (column names, all rows)."""
 
     def rows(self, sql: str, params: Row = ()) -> list[Row]:
         """Run a statement and return its rows."""

@@ -1,4 +1,4 @@
-"""Settings as PRAGMAs. Reports have the values that were read back after the first write."""
+"""Settings as PRAGMAs. The report has their effective values, read back after the first write."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ REPORTED = (
     *("journal_mode", "synchronous", "fullfsync", "checkpoint_fullfsync", "wal_autocheckpoint"),
     *("page_size", "cache_size", "mmap_size", "locking_mode", "busy_timeout"),
 )
-KEPT = "kept"  # The same value as in sqlstress.report.case.
+KEPT = "kept"  # A copy of KEEP_JOURNAL_MODE in sqlstress.report.case, which workers do not import.
 
 _NAMED_LEVELS = {
-    # A copy of SYNCHRONOUS, whose module workers do not import.
+    # A copy of SYNCHRONOUS in sqlstress.report.case, which workers do not import.
     "synchronous": ("off", "normal", "full", "extra"),
     "temp_store": ("default", "file", "memory"),
     "auto_vacuum": ("none", "full", "incremental"),
@@ -66,7 +66,7 @@ def read_back(connection: Connection, settings: Settings) -> dict[str, str]:
 
 def _canonical(name: str, value: str) -> str:
     value = value.lower()
-    if name == "journal_mode":  # The journal mode "off" is a mode, not a switch.
+    if name == "journal_mode":  # The journal mode "off" is not 0, unlike "off" of other pragmas.
         return value
     value = _SWITCH.get(value, value)
     levels = _NAMED_LEVELS.get(name, ())
@@ -80,7 +80,7 @@ def differences(settings: Settings, effective: Mapping[str, str]) -> Iterator[tu
 
 
 def check(settings: Settings, effective: dict[str, str]) -> None:
-    """Raise EnvironmentFailure if the journal mode, UsageError if any other setting, has no effect."""
+    """Raise an error if a setting has no effect: EnvironmentFailure for journal_mode, else UsageError."""
     for name, value, answer in differences(settings, effective):
         if name == "journal_mode":
             raise EnvironmentFailure(
