@@ -86,7 +86,7 @@ def _companion(request: LoadRequest) -> str:
 
 
 def _repeat(request: LoadRequest) -> int:
-    """Return the number of trials of a case with a fixed number of operations: --repeat, or else 1."""
+    """Return the number of trials per case if --ops is set: --repeat, or else 1."""
     return request.case.repeat if "repeat" in request.given else 1
 
 
@@ -238,7 +238,10 @@ class KeyValueExperiment(Experiment):
     activity = "random gets and writes, in transactions"
 
     def cases(self, request: LoadRequest) -> Iterator[Case]:
-        """Yield a case per combination of buckets, concurrency, target and rate. Raises UsageError."""
+        """Yield a case per combination of buckets, concurrency, target and rate.
+
+        Raises UsageError if an option is not possible with the others.
+        """
         selection = request.selection
         if "checkpoint-interval" in request.given and not _companion(request):
             raise UsageError(
@@ -273,15 +276,16 @@ class KeyValueExperiment(Experiment):
         if case.name:
             return traits
         if checkpointing.mode != "none":
-            traits["wal-autocheckpoint"] = DEFAULT_TEXT  # A checkpointer forces the value 0.
+            # A checkpointer sets this option to 0. Hide that, so that cases differ only in "checkpointer".
+            traits["wal-autocheckpoint"] = DEFAULT_TEXT
         trait = checkpointing.mode
         if checkpointing.interval_s != default.interval_s:
             trait += f" every {format_duration(checkpointing.interval_s)}"
         return {**traits, "checkpointer": trait + " + pinned reader" * checkpointing.pinned_reader}
 
     def work_key(self, case: Case) -> Case:
-        # Without --loop, each computer chooses the loop in C or in Python. Results of cases that differ only
-        # in the loop must remain comparable, so the key has the default loop.
+        # Some computers lack the loop in C. Results of both loops must remain comparable, so the key, which
+        # identifies comparable work, has the default loop.
         return replace(case, spec=replace(case.spec, loop=Load().loop))
 
     def work_label(self, case: Case) -> str:

@@ -42,7 +42,7 @@ def to_blob(number: int) -> bytes:
 
 
 def encoder(key_type: str) -> Callable[[int], Key]:
-    """Return the function that converts a number to a key of this type (one of KEY_TYPES)."""
+    """Return the function that converts a number to a key of `key_type`, one of KEY_TYPES."""
     encoders: dict[str, Callable[[int], Key]] = {"int": int, "text": to_text, "blob": to_blob}
     return encoders[key_type]
 
@@ -77,9 +77,9 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 def _uniform(key_space: int, random: Random) -> Draw:
     """Return a function that draws keys with equal probability, all from one long random integer.
 
-    A key is the number of keys times a random fraction. The product has 64 bits, so the fraction has fewer,
-    and the probabilities of two keys differ a little: with 100,000 keys by at most one part in 10**9, with
-    10**8 keys by one part in 1,000.
+    A key is the number of keys times a random fraction, in 64 bits. The fraction has fewer bits, so the
+    probabilities of two keys differ a little: with 100,000 keys by at most one part in 10**9, with 10**8 keys
+    by one part in 1,000.
     """
     fraction_bits = 64 - key_space.bit_length()
     fraction, whole = (1 << fraction_bits) - 1, (1 << 64 - fraction_bits) - 1
@@ -100,7 +100,7 @@ def _uniform(key_space: int, random: Random) -> Draw:
 class Zipf(NamedTuple):
     """Constants with which Gray's method draws Zipf-distributed ranks.
 
-    A rank times `step`, modulo the number of keys, is a key.
+    The number of a key is its rank times `step`, modulo the number of keys.
     """
 
     total: float
@@ -194,8 +194,8 @@ class Placement:
     """Table of the keys in each bucket (database file). A key's position is its index in its bucket.
 
     If transactions replace several rows, keys form pairs. Both keys of a pair are always written in the same
-    transaction, so that reads can detect a torn transaction. If a transaction replaces an odd number of rows,
-    one of its rows has no partner. So the last keys of each bucket do not form pairs.
+    transaction, so that reads can detect a torn (half visible) transaction. If a transaction replaces an odd
+    number of rows, one of them is not in a pair: its key is one of the last keys of the bucket.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:

@@ -122,7 +122,7 @@ ScriptsRequest = Request[Scripts, SqlSelection]
 
 
 def read_scripts(spec: Scripts, driver: str) -> list[Script]:
-    """Return a case's parsed scripts. The driver determines the dialect of SQL.
+    """Return a case's parsed scripts. `driver` determines the dialect, SQLite's or PostgreSQL's.
 
     If a script is invalid, raise UsageError with the position of the mistake in the script.
     """
