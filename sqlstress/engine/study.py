@@ -93,7 +93,7 @@ class Study(Protocol[B_contra]):
 
 
 class StudyRequest(NamedTuple):
-    """A study of the cases of an experiment, as a command requests it."""
+    """Request of a command to run a study (a measurement in steps) of an experiment's cases."""
 
     study: Study[Any]
     cases: tuple[Case, ...]

@@ -27,7 +27,7 @@ Value = int | bytes
 
 
 class Stamp(NamedTuple):
-    """Write that stored a value: number of the worker (0: before the load), and of the worker's write."""
+    """Identity of a write: the worker's number (0 before the load), and the write's number in the worker."""
 
     worker: int
     sequence: int

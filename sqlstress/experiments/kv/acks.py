@@ -54,7 +54,7 @@ class Shape(NamedTuple):
     """Sizes of the parts of a worker's area (the module docstring lists the parts)."""
 
     width: int
-    """Number of table rows per operation: the rows that a transaction replaces."""
+    """Number of table rows that a transaction replaces (--batch). Each operation has space for them."""
     operations: int
     """Maximum number of operations in a chunk."""
     slots: int
@@ -192,7 +192,7 @@ def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) ->
 
 
 def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
-    """Return the begin of the latest acknowledged write of all workers, for each slot, in ns; 0: no write."""
+    """Return, by slot, the time in ns at which the latest acknowledged write of any worker began, or 0."""
     columns = [area.begins for area in areas]
     if len(columns) == 1:
         return columns[0]  # type: ignore[no-any-return]

@@ -162,7 +162,7 @@ _MASK_32 = (1 << 32) - 1
 
 
 def key_bytes(key: Key) -> bytes:
-    """Return the bytes to hash: an integer in big-endian order, a text in UTF-8, a blob as it is."""
+    """Return the bytes of a key: an integer in big-endian order, a text in UTF-8, a blob as it is."""
     if isinstance(key, int):
         return key.to_bytes(8, "big", signed=True)
     return key.encode() if isinstance(key, str) else key

@@ -82,7 +82,7 @@ def waiting(group: Group) -> Iterator[Finding]:
         return
     yield from _usual_timeout(group)
     yield from starvation(group, lambda cases: _remedy(group, cases))
-    # With --rate, operations mostly wait in the queue, not for the lock.
+    # With --rate, an operation may wait for earlier operations of its process, not for the database.
     alone = [run for run, _ in group.measured() if run.case.concurrency == 1 and not run.case.rate]
     yield from _hidden_p99(group)
     stalls = [run for run in alone if longest_wait_ns(run) > LONG_WAIT_NS]

@@ -374,7 +374,7 @@ class ReadHistory:
     latest: Column
     """Latest begin of any worker's acknowledged write, in ns, by slot; 0 means no write."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
-    """Slot of each write that was in progress when its worker died: it may be stored or not."""
+    """Slot of each write that was in progress when its worker died. Such a write may be stored or not."""
     over: Mapping[int, int] = field(default_factory=dict)
     """Time at which a dead worker had certainly ended, in ns, by the worker's number."""
 

@@ -93,9 +93,9 @@ def foreign_read_text(key: Any, value: Any) -> str:
 
 
 def stale_read_text(key: Any, stamp: Stamp, worker: int, last: int) -> str:
-    """Return text on a get that read the old value of the write `stamp`, although a later write was done.
+    """Return text on a get that read an old value, stored by the write `stamp`.
 
-    The later write is write number `last` of worker number `worker`.
+    Before the get, worker number `worker` had replaced the value by its write number `last`.
     """
     return f"a get of key {key!r} read {_writer(stamp)} after worker {worker}'s write {last} was acknowledged"
 
@@ -326,7 +326,7 @@ class TransactionSource(KeyValueSource):
             params.append(param)
             rows.extend(slots)
             # Every operation, even a get, uses as many sequence numbers as a transaction has rows. So the
-            # number of a row follows from its position in the chunk.
+            # sequence number of a row follows from its position in the chunk.
             self.sequence += self.shape.width
         if self.acknowledges:
             self.area.announce(rows, acks.tracking_flags(rows), first, size)

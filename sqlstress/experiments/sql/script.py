@@ -265,7 +265,7 @@ class _Reader:
         return _Meta(name, place, line.start(), line.end())
 
     def _body(self, depth: int) -> tuple[tuple[Command, ...], _Meta | None]:
-        r"""Return the commands of a branch, and the \elif, \else or \endif after it, or None."""
+        r"""Return the commands of a branch, and the \elif, \else or \endif after it (None at the end)."""
         body: list[Command] = []
         for part in self._parts:
             if isinstance(part, Sql):

@@ -32,7 +32,7 @@ def parse_definitions(value: Any) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """Script in pgbench's dialect: one transaction."""
+    """Script in pgbench's dialect, which runs as one transaction."""
 
     name: str
     """Path of the file, or name of the built-in script."""

@@ -107,7 +107,7 @@ class SqlSource(UserSource):
         ]
 
     def sleep(self, seconds: float) -> None:
-        r"""Sleep for a \sleep of a script."""
+        r"""Run a \sleep command of a script."""
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
