@@ -348,8 +348,8 @@ def modules(cases: Iterable[Case]) -> list[str]:
 def our_processes(case: Case) -> Family | None:
     """Return all processes that work for a case; None if their processor time cannot be known.
 
-    This concerns two cases: the user's server on this machine, which may have other clients, and the user's
-    programs on a system that does not add the time of ended processes to their parent's.
+    The time is unknown for the user's server on this machine, which may have other clients, and for the
+    user's programs on a system that does not add the time of ended processes to that of their parent.
     """
     if case.server and isinstance(case.server.address, Dsn) and case.server.address.is_local:
         return None

@@ -189,7 +189,7 @@ class Work(Protocol):
         """Return the verdict: whether the data agrees with the workers' acknowledged writes."""
 
     def explain(self, trial: Trial) -> Trial:
-        """Return the trial with observations that may explain why another program changed its data."""
+        """Return the trial with observations on why another program may have changed the trial's data."""
         return trial
 
     @property

@@ -27,7 +27,7 @@ Value = int | bytes
 
 
 class Stamp(NamedTuple):
-    """Identity of a write: the worker's number (0 before the load), and the write's number in the worker."""
+    """Identity of a write: number of the worker (0: preload), and number among the worker's writes."""
 
     worker: int
     sequence: int

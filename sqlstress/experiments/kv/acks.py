@@ -54,7 +54,7 @@ class Shape(NamedTuple):
     """Sizes of the parts of a worker's area (the module docstring lists the parts)."""
 
     width: int
-    """Number of table rows that a transaction replaces (--batch). Each operation has space for them."""
+    """Number of table rows for which each operation has space: the rows that a transaction replaces."""
     operations: int
     """Maximum number of operations in a chunk."""
     slots: int
@@ -68,7 +68,7 @@ class Shape(NamedTuple):
     def ends_from(self) -> int:
         """Index of the first end in the part `stamps`. The begins start at index 0.
 
-        It is 1 if begins and ends overlap. Otherwise the ends follow all begins.
+        The index is 1 if begins and ends overlap. Otherwise the ends follow all begins.
         """
         return self.operations if self.idle else 1
 
@@ -171,7 +171,7 @@ def area_of(case: Case, words: Any, worker: int) -> AckArea:
 
 
 def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
-    """Return parameters for the C code, by name: those about keys, values and the slots of all workers.
+    """Return the parameters of the C code that describe keys, values and the slots of all workers.
 
     `first` is the area of worker 1. The parameter `stride` is the distance, in 64-bit words, from a worker's
     slots to the slots of the next worker.
@@ -192,7 +192,7 @@ def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) ->
 
 
 def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
-    """Return, by slot, the time in ns at which the latest acknowledged write of any worker began, or 0."""
+    """Return, by slot, the begin in ns of the latest acknowledged write of any worker; 0 means no write."""
     columns = [area.begins for area in areas]
     if len(columns) == 1:
         return columns[0]  # type: ignore[no-any-return]

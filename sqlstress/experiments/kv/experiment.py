@@ -86,7 +86,6 @@ def _companion(request: LoadRequest) -> str:
 
 
 def _repeat(request: LoadRequest) -> int:
-    """Return the number of trials per case if --ops is set: --repeat, or else 1."""
     return request.case.repeat if "repeat" in request.given else 1
 
 

@@ -77,9 +77,9 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 def _uniform(key_space: int, random: Random) -> Draw:
     """Return a function that draws keys with equal probability, all from one long random integer.
 
-    A key is the number of keys times a random fraction, in 64 bits. The fraction has fewer bits, so the
-    probabilities of two keys differ a little: with 100,000 keys by at most one part in 10**9, with 10**8 keys
-    by one part in 1,000.
+    A key is `key_space` times a random fraction. The product must fit into 64 bits, which limits the bits of
+    the fraction. So the probabilities of two keys differ a little: with 100,000 keys by at most one part in
+    10**9, with 10**8 keys by one part in 1,000.
     """
     fraction_bits = 64 - key_space.bit_length()
     fraction, whole = (1 << fraction_bits) - 1, (1 << 64 - fraction_bits) - 1
@@ -176,7 +176,7 @@ def scatter(number: int) -> int:
 
 
 def bucket_of(key: Key, buckets: int) -> int:
-    """Return the number of a key's bucket (database file), from 0. It is equal in all processes.
+    """Return the number of the bucket (database file) of a key, from 0.
 
     The bucket is a hash modulo `buckets`. The hash is CRC-32 followed by `scatter`. Without `scatter`, half
     of eight buckets would be empty for keys that are multiples of 524,288. Python's hash() is not used,

@@ -44,7 +44,7 @@ COMMITS, GETS = ("replace", "update"), ("get", "pair")
 MIN_SUGGESTED_BUCKETS = 20
 """Minimum number of database files to suggest. With 20 files, a process usually finds a free file."""
 MIN_KEPT_THROUGHPUT = 0.95
-"""Minimum throughput with more database files, as a share of that with fewer, to call more files better."""
+"""Minimum ratio of the throughput with more database files to that with fewer, to suggest more files."""
 MAX_SUGGESTED_FILES = 500
 """Number of database files from which no more are suggested: each process connects to every file."""
 
@@ -133,7 +133,6 @@ def _p99_ns(worker: WorkerResult, kind: str) -> float:
 
 
 def _hidden_p99(group: Group) -> Iterator[Finding]:
-    """Yield a finding if the p99 over all processes hides the p99 of a slow process (see `worst_p99_ns`)."""
     candidates = [
         (worst_ns, all_latency.p99_ns, kind, run.case)
         for run, _ in group.measured()
@@ -509,7 +508,7 @@ def _slowest_operations_finding(group: Group, run: Run, slow: Sequence[results.S
 
 
 def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> str:
-    """Return the process that held the lock longest for `activity`, such as commits: its name, or "others".
+    """Return the name of the process that held the lock longest for `activity`, such as commits.
 
     Return "others" if no process held the lock for at least MAJORITY of the time of `activity`.
     """

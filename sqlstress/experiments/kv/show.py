@@ -146,8 +146,7 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
     """Return the column with the p99 of a kind of operation.
 
     If the processes did unequal numbers of operations, a cell shows the p99 of the slowest process (see
-    `worst_p99_ns`). `meaning` is text for the legend. If the table is too wide, columns are omitted in the
-    order of their numbers `leaves`.
+    `worst_p99_ns`). `meaning` is text for the legend. A table that is too wide omits columns by `leaves`.
     """
     of_all = _latency(kind, "p99", meaning, leaves)
 

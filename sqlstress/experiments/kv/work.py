@@ -100,7 +100,6 @@ class KeyValueWork(ProvenWork):
             self.trace = self.place.trace(self.case.concurrency + len(self.companions))
 
     def _zeros(self, length: int) -> Any:
-        """Return a shared array of at least `length` zeros, if possible the array of an earlier trial."""
         words = self.carry.pop(_WORDS, None)
         if words is None or len(words) < length:
             return shared_array("q", length)
@@ -187,7 +186,6 @@ class KeyValueWork(ProvenWork):
             yield lambda: right if count_rows() == load.key_space else None
 
     def _tracking_note(self) -> str:
-        """Return a note on the share of keys that have slots; empty if all keys have slots."""
         keys, slots = self.case.spec.key_space, acks.shape_of(self.case).slots
         return "" if slots == keys else f"last writes tracked for {slots / keys:.0%} of the keys"
 

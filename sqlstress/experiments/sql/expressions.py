@@ -7,8 +7,7 @@ Source: https://www.postgresql.org/docs/current/pgbench.html, and PostgreSQL 15,
 
 pgbench reports an error for an overflow of integers, where SQLite returns a double, and for a division by
 zero, where SQLite returns NULL. So a double is an error in an expression of integers, and NULL is an error in
-an expression without NULL. Overflows and divisions inside a condition, such as `:n / 0 > 1`, are not
-detected.
+an expression without NULL. Neither is detected inside a condition, such as `:n / 0 > 1`.
 """
 
 from __future__ import annotations
@@ -121,7 +120,6 @@ def _signed(bits: int) -> int:
 
 
 def _murmur2(default: float, value: float, seed: float | None = None) -> int:
-    """Return the MurmurHash2 of an integer, with the seed `seed`, or else `default`."""
     hashed = (_to_integer(default if seed is None else seed) & _WRAP) ^ _MURMUR_TIMES_8
     bits = _to_integer(value) * _MURMUR & _WRAP
     bits = (bits ^ bits >> _MURMUR_SHIFT) * _MURMUR & _WRAP
@@ -131,7 +129,6 @@ def _murmur2(default: float, value: float, seed: float | None = None) -> int:
 
 
 def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
-    """Return the FNV-1a hash of an integer, with the seed `seed`, or else `default`."""
     hashed = _FNV_BASIS ^ (_to_integer(default if seed is None else seed) & _WRAP)
     for octet in (_to_integer(value) & _WRAP).to_bytes(8, "little"):
         hashed = (hashed ^ octet) * _FNV_PRIME & _WRAP

@@ -110,7 +110,7 @@ def script_uses(commands: Collection[Command]) -> Iterator[tuple[Position, Scrip
     r"""Yield each statement's position, with the variables that it sets (\gset) and those that an \if tests.
 
     If an \if tests a variable that a query sets, the statements in the \if depend on the query. The search
-    for races needs these dependencies. It cannot know the variables that a `SELECT *` with \gset sets.
+    for races needs these dependencies. Unknown are only the variables that a `SELECT *` with \gset sets.
     """
     for sql, (conditions, otherwise) in _with_conditions(commands, (frozenset(), frozenset())):
         results = _results(sql, commands) if sql.prefix is not None else frozenset[str]()
@@ -418,7 +418,7 @@ class Compiler:
 
 
 def _with_place(place: Position, step: Callable[[Variables], T]) -> Callable[[Variables], T]:
-    """Return a function that calls `step`, and adds its position in the script, `place`, to exceptions."""
+    """Return a function that calls `step`, and adds `place`, its position in the script, to exceptions."""
 
     def placed(variables: Variables) -> T:
         try:
