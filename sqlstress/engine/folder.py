@@ -26,7 +26,7 @@ MARKER = "sqlstress-folder.json"
 SLICE_REPORT = "slice.json"
 """File name of the report of one trial of an A/B test, measured by a separate process.
 
-The process renames a temporary file to it when the report is complete.
+The process renames a temporary file to this name when the report is complete.
 """
 _OUR_FILES = re.compile(
     "|".join((*file_patterns(), r"sync-[0-9a-f]+\.tmp|slice\.json|\.sqlstress-[0-9a-f]+\.tmp"))

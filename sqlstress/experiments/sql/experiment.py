@@ -216,7 +216,7 @@ class SqlExperiment(UserExperiment):
                     yield from cases_at_rates(request, replace(first, concurrency=concurrency, spec=spec))
 
     def traits(self, case: Case) -> dict[str, str]:
-        # Two scripts may have the same name, so the names do not identify the scripts.
+        # Scripts with equal names and different texts have equal labels: "script" shows no difference.
         return {**supported_traits(case), "script": script_labels(case.spec.scripts)}
 
     def work_label(self, case: Case) -> str:

@@ -110,7 +110,7 @@ def script_uses(commands: Collection[Command]) -> Iterator[tuple[Position, Scrip
     r"""Yield each statement's position, with the variables that it sets (\gset) and those that an \if tests.
 
     If an \if tests a variable that a query sets, the statements in the \if depend on the query. The search
-    for races needs these dependencies. Unknown are only the variables that a `SELECT *` with \gset sets.
+    for races needs these dependencies. The variables that a `SELECT *` with \gset sets are not known.
     """
     for sql, (conditions, otherwise) in _with_conditions(commands, (frozenset(), frozenset())):
         results = _results(sql, commands) if sql.prefix is not None else frozenset[str]()
