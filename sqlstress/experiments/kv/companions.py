@@ -99,7 +99,6 @@ class Checkpointer:
             connection.rows(f"PRAGMA busy_timeout={patience_ms}")
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Run checkpoints until the window closes; return series of the checkpoints that ended in it."""
         timing = Timing(self._case, window, ended)
         answers = CheckpointAnswers(timing.interval_ns, len(self._files))
         for _ in timing.rounds():
@@ -165,7 +164,6 @@ class PinnedReader:
             connection.rows("SELECT count(*) FROM sqlite_schema")
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Keep the snapshots until the trial has ended; return no series."""
         while not ended():
             time.sleep(_SLEEP_S)
         return []
@@ -181,7 +179,6 @@ class WalWatcher:
         self._case, self._files = case, place.paths
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Return frames and sizes of all WALs over time, sampled while the window is open."""
         timing = Timing(self._case, window, ended)
         width_ns = timing.interval_ns
         frames = IntervalValues(width_ns, series.WAL_FRAMES, "frames", max)

@@ -237,10 +237,7 @@ class KeyValueExperiment(Experiment):
     activity = "random gets and writes, in transactions"
 
     def cases(self, request: LoadRequest) -> Iterator[Case]:
-        """Yield a case per combination of buckets, concurrency, target and rate.
-
-        Raises UsageError if an option is not possible with the others.
-        """
+        """Yield a case per combination of buckets, concurrency, target and rate. Raises UsageError."""
         selection = request.selection
         if "checkpoint-interval" in request.given and not _companion(request):
             raise UsageError(

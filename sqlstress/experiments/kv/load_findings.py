@@ -526,7 +526,6 @@ def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> s
 
 
 def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iterator[str]:
-    """Yield a remedy for each cause that took LARGE_SHARE of the slow operations' time in every pass."""
 
     def much(part: str, *, behind: bool = False) -> bool:
         return all(

@@ -107,7 +107,6 @@ class SqlSource(UserSource):
         ]
 
     def sleep(self, seconds: float) -> None:
-        r"""Run a \sleep command of a script."""
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
