@@ -26,7 +26,7 @@ MARKER = "sqlstress-folder.json"
 SLICE_REPORT = "slice.json"
 """File name of the report of one trial of an A/B test, measured by a separate process.
 
-The process renames a temporary file to it when the report is complete.
+The process renames a temporary file to this name when the report is complete.
 """
 _OUR_FILES = re.compile(
     "|".join((*file_patterns(), r"sync-[0-9a-f]+\.tmp|slice\.json|\.sqlstress-[0-9a-f]+\.tmp"))
@@ -139,7 +139,7 @@ def remove_our_files(path: Path) -> bool:
 
 
 def make_trial_folder(path: Path) -> Path:
-    """Create and return an empty folder for one trial of the user's programs; remove the last such folder."""
+    """Create and return an empty folder for a trial of the user's programs; remove that of the last trial."""
     folder = path / TRIAL_FOLDER
     if _is_folder(folder):
         shutil.rmtree(folder)
@@ -148,7 +148,7 @@ def make_trial_folder(path: Path) -> Path:
 
 
 def add_subfolder(path: Path) -> Path:
-    """Create and return a folder for later trials. Call it if files in `path` could not be removed."""
+    """Create and return a new folder for later trials, because old files could not be removed."""
     outer = path.parent if _ADDED_FOLDER.fullmatch(path.name) else path
     folder = outer / f"further-{len(_added_folders(outer)) + 1}"
     folder.mkdir()

@@ -99,8 +99,8 @@ class LoopTally:
     def add(self, kinds: bytearray, stamps: Stamps, sizes: Sequence[int] | None = None) -> None:
         """Count the operations of a chunk that ended inside the window.
 
-        `kinds` may be longer than `stamps`: operations without stamps did not run. `sizes` has each
-        operation's number of rows; None if `row_weights` has it.
+        `kinds` may be longer than `stamps`: operations without stamps did not run. `sizes` has the
+        number of rows of each operation; None means the numbers in `row_weights`.
         """
         window, totals = self.window, self.totals
         begins, ends = stamps
@@ -204,8 +204,8 @@ def timed_loop(
 ) -> Totals:
     """Run operations until the window closes; return the totals.
 
-    Stop earlier if `limit` operations are done, the source has no more, or `stop[0]` is set. `run` runs each
-    chunk. Afterwards the chunk's number of successful operations is added to `progress[0]`.
+    Stop earlier if `limit` operations are done, if the source has no more operations, or if `stop[0]` is set.
+    `run` runs each chunk. Afterwards the chunk's number of successful operations is added to `progress[0]`.
     """
     tally = LoopTally(window, source.kinds, source.row_weights)
     size, left = FIRST_CHUNK, limit

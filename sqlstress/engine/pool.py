@@ -1,7 +1,7 @@
 """The processes of one trial: start, common start of the load, results and end.
 
-They are the workers and the companions, additional processes whose operations do not count. They start while
-the parent prepares the data. Each has a pipe to the parent.
+The processes are the workers and the companions: additional processes whose operations do not count. All
+processes start while the parent prepares the data. Each has a pipe to the parent.
 """
 
 from __future__ import annotations
@@ -232,11 +232,11 @@ class Pool:
     def _messages(
         self, pipes: Mapping[Pipe, int], until: float | None, pulse: Pulse, fault: str, stall_s: float = 0.0
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (process number, message) once per process; for a failed process the message is a WorkerExit.
+        """Wait for a message from each process; yield (process number, message).
 
-        A process has failed after its death, an error, or a timeout. The timeout is the time `until` (of
-        `time.monotonic`) or, if that is None, `stall_s` seconds without progress of any process. `fault` is
-        a clause for a timeout, such as "did not end".
+        If a process has died, failed, or sent nothing in time, its message is a WorkerExit. The wait ends at
+        the time `until` (of `time.monotonic`). If `until` is None, it ends after `stall_s` seconds in which
+        no process made progress. `fault` is text on a process without a message, such as "did not end".
         """
         waiting = dict(pipes)
         last_count, progress_s = -1, time.monotonic()
@@ -330,8 +330,8 @@ COMMON_MODULES = (
 def modules(cases: Iterable[Case]) -> list[str]:
     """Return the names of the modules that the workers' fork server imports in advance.
 
-    Some modules may not be installed. Experiments that repeat a published benchmark get no fork server,
-    because the benchmark's time includes the start of processes.
+    The names may include modules that are not installed. Experiments that repeat a published benchmark get no
+    fork server, because the benchmark's time includes the start of processes.
     """
     names: dict[str, None] = {}
     for case in cases:
@@ -348,8 +348,8 @@ def modules(cases: Iterable[Case]) -> list[str]:
 def our_processes(case: Case) -> Family | None:
     """Return all processes that work for a case; None if their processor time cannot be known.
 
-    This concerns two cases: the user's server on this machine, which may have other clients, and the user's
-    programs on a system that does not add the time of ended processes to their parent's.
+    The time is unknown for the user's server on this machine, which may have other clients, and for the
+    user's programs on a system that does not add the time of ended processes to that of their parent.
     """
     if case.server and isinstance(case.server.address, Dsn) and case.server.address.is_local:
         return None
@@ -390,9 +390,9 @@ class IdleWorkers:
     def counters(self, words: int, like: Any, shared: tuple[Any, ...]) -> Any:
         """Return a shared array of at least `words` zeros for the counters of the next trial.
 
-        If the next trial cannot use the idle workers, end them. This is so if its shared arrays (`shared`)
-        are not the arrays of the workers, if it needs more counters, or if it differs in `like`: the values
-        that a process cannot change, such as the driver.
+        End the idle workers if the next trial cannot use them: if it has other shared arrays (`shared`), if
+        it needs more counters, or if it has a different `like`: values that a process cannot change after its
+        start, such as the driver.
         """
         same = len(shared) == len(self._shared) and all(map(is_, shared, self._shared))
         if same and like == self._like and len(self._counters or ()) >= words:
@@ -430,7 +430,7 @@ def join_all(processes: Iterable[BaseProcess], timeout_s: float, pulse: Pulse) -
     """Wait up to `timeout_s` until all processes have ended; return whether all have."""
     until = time.monotonic() + timeout_s
     for process in processes:
-        # Reading `exitcode` would keep the ended process and its descriptors until the next start.
+        # `is_alive` closes the descriptors of an ended process at once; reading `exitcode` would not.
         while process.is_alive() and (left := until - time.monotonic()) > 0:
             process.join(min(left, TICK_S))
             pulse()

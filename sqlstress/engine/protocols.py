@@ -33,7 +33,7 @@ class Chunk(NamedTuple):
     rows: Any = None
     """Rows that each operation writes, in a form that only the experiment knows."""
     sizes: Sequence[int] | None = None
-    """Number of rows of each operation; None if `Source.row_weights` has it."""
+    """Number of rows of each operation; None means the numbers in `Source.row_weights`."""
 
 
 class Stamps(NamedTuple):
@@ -119,7 +119,7 @@ class Findings(SimpleNamespace):
     modules: dict[str, str]
     """File of each module that the user's file imported, by module name."""
     broken_seal: str | None
-    """Clause on a database file that was replaced or deleted while the worker had it open, or None."""
+    """Text on a database file that was replaced or deleted while the worker had it open, or None."""
 
     def __init__(self, **values: Any) -> None:
         super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")
@@ -189,7 +189,7 @@ class Work(Protocol):
         """Return the verdict: whether the data agrees with the workers' acknowledged writes."""
 
     def explain(self, trial: Trial) -> Trial:
-        """Return the trial with observations that may explain why another program changed its data."""
+        """Return the trial with observations on why another program may have changed the trial's data."""
         return trial
 
     @property

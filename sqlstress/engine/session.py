@@ -81,7 +81,7 @@ class MeasuringSession:
 
 
 def not_native(case: Case) -> str | None:
-    """Return the reason why a case that suits the C loop runs in the Python loop; else None."""
+    """Return the reason why a case must use the loop in Python instead of C, or None."""
     if experiment_of(case).loop_of(case) != "python":
         return None
     return target_of(case.driver).lacks_native(case.driver)

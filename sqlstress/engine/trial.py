@@ -331,7 +331,7 @@ class TrialRunner:
                 return replace(
                     trial, attempts=attempt, error=reason.message(attempt) if reason else trial.error
                 )
-            # With many busy workers it takes a while until each worker has had a processor.
+            # With many busy workers it takes time until each has had a processor, so measure later next time.
             extra_s += 2 * reason.late_s
 
     def _attempts(self, case: Case) -> int:

@@ -27,7 +27,7 @@ Value = int | bytes
 
 
 class Stamp(NamedTuple):
-    """Write that stored a value: number of the worker (0: before the load), and of the worker's write."""
+    """Identity of a write: number of the worker (0: preload), and number among the worker's writes."""
 
     worker: int
     sequence: int

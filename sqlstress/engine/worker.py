@@ -191,7 +191,7 @@ def _run_loop(job: Job, source: Source | SelfDriven, window: Window) -> Totals:
     assert not isinstance(source, SelfDriven)  # A SelfDriven source cannot wait for due times.
     run, began_ns = open_loop(job.case, job.number, job.salt, window), time.perf_counter_ns()
     totals = timed_loop(source, window, job.limit, progress, stop, run)
-    # The worker was not late, even if its first operation was due much later.
+    # `first_ns` shows whether the worker was late. It was not, even if no operation was due at the start.
     totals.first_ns = began_ns
     run.finish(totals, time.perf_counter_ns())
     return totals

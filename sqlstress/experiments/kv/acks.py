@@ -18,7 +18,7 @@ published script (`--preset classic`) draws keys from 2**31 numbers, too many fo
 stand for writes: slot N records the worker's write number N, counted from 0.
 
 In a closed loop an operation begins when the previous one ends. So the two arrays of stamps (begins, ends)
-overlap, shifted by a word: one write sets an end and the next begin.
+overlap, shifted by a word: a single store to memory sets an end and the next begin.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class Shape(NamedTuple):
     """Sizes of the parts of a worker's area (the module docstring lists the parts)."""
 
     width: int
-    """Number of table rows per operation: the rows that a transaction replaces."""
+    """Number of table rows for which each operation has space: the rows that a transaction replaces."""
     operations: int
     """Maximum number of operations in a chunk."""
     slots: int
-    """Number of slots. Each has the last write to one key."""
+    """Number of slots. Each records the last write to one key."""
     counters: int
     """Number of counters in all buckets together."""
     idle: bool = False
@@ -68,7 +68,7 @@ class Shape(NamedTuple):
     def ends_from(self) -> int:
         """Index of the first end in the part `stamps`. The begins start at index 0.
 
-        It is 1 if begins and ends overlap. Otherwise the ends follow all begins.
+        The index is 1 if begins and ends overlap. Otherwise the ends follow all begins.
         """
         return self.operations if self.idle else 1
 
@@ -171,7 +171,7 @@ def area_of(case: Case, words: Any, worker: int) -> AckArea:
 
 
 def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
-    """Return the parameters of the C loop that concern keys, values and slots.
+    """Return the parameters of the C code that describe keys, values and the slots of all workers.
 
     `first` is the area of worker 1. The parameter `stride` is the distance, in 64-bit words, from a worker's
     slots to the slots of the next worker.
@@ -192,7 +192,7 @@ def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) ->
 
 
 def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
-    """Return, by slot, the latest begin of any worker's acknowledged write, in ns; 0 means no write."""
+    """Return, by slot, the begin in ns of the latest acknowledged write of any worker; 0 means no write."""
     columns = [area.begins for area in areas]
     if len(columns) == 1:
         return columns[0]  # type: ignore[no-any-return]
@@ -213,7 +213,7 @@ class Slots:
 
     def __init__(self, keys: int, slots: int) -> None:
         self.keys, self.slots, self.all_tracked = keys, slots, slots >= keys
-        # Multiplication modulo the number of keys is a permutation, and so a hash without collisions.
+        # Multiplication by `step`, modulo the number of keys, is a permutation: a hash without collisions.
         self.step = coprime(keys)
 
     def slot(self, number: int) -> int:

@@ -29,7 +29,7 @@ PATIENCE_MS = 1000
 
 
 class Timing:
-    """Schedule of a companion's rounds of work, with pauses of --checkpoint-interval in between.
+    """Schedule of a companion, which repeats its work with pauses of --checkpoint-interval in between.
 
     All times are times of `perf_counter_ns`.
     """
@@ -39,7 +39,7 @@ class Timing:
         self._window, self._ended = window, ended
 
     def rounds(self) -> Iterator[None]:
-        """Yield once per round, until the measured window closes or the trial ends."""
+        """Yield when the work is due, again and again, until the measured window closes or the trial ends."""
         while not self.over():
             yield
             due_ns = time.perf_counter_ns() + self.interval_ns
@@ -56,9 +56,9 @@ class Timing:
 
 
 class IntervalValues:
-    """Collector of values over time, of which it keeps the sum or the maximum of each interval.
+    """Sums or maxima of values, such as WAL sizes, over successive intervals of the measured window.
 
-    Beyond MOST intervals, neighbours are merged in pairs. The overall sum or maximum stays exact.
+    If there are more than MOST intervals, neighbours are merged in pairs.
     """
 
     def __init__(self, width_ns: int, name: str, unit: str, fold: Callable[[int, int], int]) -> None:
@@ -99,7 +99,6 @@ class Checkpointer:
             connection.rows(f"PRAGMA busy_timeout={patience_ms}")
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Run checkpoints until the window closes; return series of the checkpoints that ended in it."""
         timing = Timing(self._case, window, ended)
         answers = CheckpointAnswers(timing.interval_ns, len(self._files))
         for _ in timing.rounds():
@@ -117,7 +116,7 @@ class Checkpointer:
 
 
 class CheckpointAnswers:
-    """Counter of the checkpoints that ended in the measured window, with their times, by interval."""
+    """Counts and times of the checkpoints that ended in the measured window, by interval of time."""
 
     def __init__(self, width_ns: int, files: int) -> None:
         self._figures = (
@@ -136,8 +135,8 @@ class CheckpointAnswers:
         `answer` is SQLite's result (busy, frames, checkpointed); `frames` is -1 if the WAL is unreadable.
         `at_ns` is the end of the checkpoint, in ns after the window opened; None means outside the window.
 
-        A checkpoint is stuck if it left frames in the WAL and copied none (`checkpointed` did not change). A
-        short read transaction is enough for that, so consecutive stuck checkpoints are counted.
+        A checkpoint is stuck if it left frames in the WAL and copied none (`checkpointed` did not change).
+        Even a short read transaction can cause that, so only several stuck checkpoints in a row matter.
         """
         busy, frames, checkpointed = answer
         if frames >= 0:
@@ -155,7 +154,7 @@ class CheckpointAnswers:
 
 
 class PinnedReader:
-    """Companion that holds a snapshot of every database file, from before the load until the trial ends."""
+    """Companion that holds a snapshot of every database file, so that checkpoints cannot complete."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._client = place.client(0)
@@ -165,7 +164,6 @@ class PinnedReader:
             connection.rows("SELECT count(*) FROM sqlite_schema")
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Keep the snapshots until the trial has ended; return no series."""
         while not ended():
             time.sleep(_SLEEP_S)
         return []
@@ -175,13 +173,12 @@ class PinnedReader:
 
 
 class WalWatcher:
-    """Companion that samples the WALs of all database files once per interval."""
+    """Companion that records the sizes of all WALs once per --checkpoint-interval."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case, self._files = case, place.paths
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Return frames and sizes of all WALs over time, sampled while the window is open."""
         timing = Timing(self._case, window, ended)
         width_ns = timing.interval_ns
         frames = IntervalValues(width_ns, series.WAL_FRAMES, "frames", max)

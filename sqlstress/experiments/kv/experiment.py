@@ -86,7 +86,6 @@ def _companion(request: LoadRequest) -> str:
 
 
 def _repeat(request: LoadRequest) -> int:
-    """Return the number of trials of a case with a fixed number of operations: --repeat, or else 1."""
     return request.case.repeat if "repeat" in request.given else 1
 
 
@@ -273,15 +272,16 @@ class KeyValueExperiment(Experiment):
         if case.name:
             return traits
         if checkpointing.mode != "none":
-            traits["wal-autocheckpoint"] = DEFAULT_TEXT  # A checkpointer forces the value 0.
+            # A checkpointer sets this option to 0. Hide that, so that cases differ only in "checkpointer".
+            traits["wal-autocheckpoint"] = DEFAULT_TEXT
         trait = checkpointing.mode
         if checkpointing.interval_s != default.interval_s:
             trait += f" every {format_duration(checkpointing.interval_s)}"
         return {**traits, "checkpointer": trait + " + pinned reader" * checkpointing.pinned_reader}
 
     def work_key(self, case: Case) -> Case:
-        # Without --loop, each computer chooses the loop in C or in Python. Results of cases that differ only
-        # in the loop must remain comparable, so the key has the default loop.
+        # Some computers lack the loop in C. Results of both loops must remain comparable, so the key, which
+        # identifies comparable work, has the default loop.
         return replace(case, spec=replace(case.spec, loop=Load().loop))
 
     def work_label(self, case: Case) -> str:

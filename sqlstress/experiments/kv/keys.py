@@ -42,7 +42,7 @@ def to_blob(number: int) -> bytes:
 
 
 def encoder(key_type: str) -> Callable[[int], Key]:
-    """Return the function that converts a number to a key of this type (one of KEY_TYPES)."""
+    """Return the function that converts a number to a key of `key_type`, one of KEY_TYPES."""
     encoders: dict[str, Callable[[int], Key]] = {"int": int, "text": to_text, "blob": to_blob}
     return encoders[key_type]
 
@@ -77,9 +77,9 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 def _uniform(key_space: int, random: Random) -> Draw:
     """Return a function that draws keys with equal probability, all from one long random integer.
 
-    A key is the number of keys times a random fraction. The product has 64 bits, so the fraction has fewer,
-    and the probabilities of two keys differ a little: with 100,000 keys by at most one part in 10**9, with
-    10**8 keys by one part in 1,000.
+    A key is `key_space` times a random fraction. The product must fit into 64 bits, which limits the bits of
+    the fraction. So the probabilities of two keys differ a little: with 100,000 keys by at most one part in
+    10**9, with 10**8 keys by one part in 1,000.
     """
     fraction_bits = 64 - key_space.bit_length()
     fraction, whole = (1 << fraction_bits) - 1, (1 << 64 - fraction_bits) - 1
@@ -100,7 +100,7 @@ def _uniform(key_space: int, random: Random) -> Draw:
 class Zipf(NamedTuple):
     """Constants with which Gray's method draws Zipf-distributed ranks.
 
-    A rank times `step`, modulo the number of keys, is a key.
+    The number of a key is its rank times `step`, modulo the number of keys.
     """
 
     total: float
@@ -162,7 +162,7 @@ _MASK_32 = (1 << 32) - 1
 
 
 def key_bytes(key: Key) -> bytes:
-    """Return the bytes to hash: an integer in big-endian order, a text in UTF-8, a blob as it is."""
+    """Return the bytes of a key: an integer in big-endian order, a text in UTF-8, a blob as it is."""
     if isinstance(key, int):
         return key.to_bytes(8, "big", signed=True)
     return key.encode() if isinstance(key, str) else key
@@ -176,7 +176,7 @@ def scatter(number: int) -> int:
 
 
 def bucket_of(key: Key, buckets: int) -> int:
-    """Return the number of a key's bucket (database file), from 0. It is equal in all processes.
+    """Return the number of the bucket (database file) of a key, from 0.
 
     The bucket is a hash modulo `buckets`. The hash is CRC-32 followed by `scatter`. Without `scatter`, half
     of eight buckets would be empty for keys that are multiples of 524,288. Python's hash() is not used,
@@ -194,8 +194,8 @@ class Placement:
     """Table of the keys in each bucket (database file). A key's position is its index in its bucket.
 
     If transactions replace several rows, keys form pairs. Both keys of a pair are always written in the same
-    transaction, so that reads can detect a torn transaction. If a transaction replaces an odd number of rows,
-    one of its rows has no partner. So the last keys of each bucket do not form pairs.
+    transaction, so that reads can detect a torn (half visible) transaction. If a transaction replaces an odd
+    number of rows, one of them is not in a pair: its key is one of the last keys of the bucket.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:

@@ -34,19 +34,19 @@ from sqlstress.user_work.failure_records import failures_of
 from sqlstress.user_work.failures_view import failure_findings
 
 MIN_JUDGED_WINDOW_S = 1.0
-"""Minimum length of a window, in seconds. Waits for the whole of a shorter window are not reported."""
+"""Minimum length of a window, in seconds, for the report to mention waits that lasted the whole window."""
 SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
-"""Length of the window that the report suggests to show waits beyond the usual busy timeout, in seconds."""
+"""Length of a window, in seconds, that the report suggests to look for waits over the usual timeout."""
 NO_SIGN_FACTOR = 10
-"""Ratio of the usual busy timeout to the longest wait, above which there is "no sign" of longer waits."""
+"""Factor by which the usual timeout must exceed the longest wait, to report "no sign" of longer waits."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
 """Kinds of operations that write, and kinds that only read."""
 MIN_SUGGESTED_BUCKETS = 20
 """Minimum number of database files to suggest. With 20 files, a process usually finds a free file."""
 MIN_KEPT_THROUGHPUT = 0.95
-"""Minimum throughput with more database files, relative to fewer files, at which more files are better."""
+"""Minimum ratio of the throughput with more database files to that with fewer, to suggest more files."""
 MAX_SUGGESTED_FILES = 500
-"""Number of database files at which no more are suggested, because each process connects to every file."""
+"""Number of database files from which no more are suggested: each process connects to every file."""
 
 
 def given_up(group: Group) -> Iterator[Finding]:
@@ -82,7 +82,7 @@ def waiting(group: Group) -> Iterator[Finding]:
         return
     yield from _usual_timeout(group)
     yield from starvation(group, lambda cases: _remedy(group, cases))
-    # With --rate, operations mostly wait in the queue, not for the lock.
+    # With --rate, an operation may wait for earlier operations of its process, not for the database.
     alone = [run for run, _ in group.measured() if run.case.concurrency == 1 and not run.case.rate]
     yield from _hidden_p99(group)
     stalls = [run for run in alone if longest_wait_ns(run) > LONG_WAIT_NS]
@@ -100,9 +100,9 @@ def waiting(group: Group) -> Iterator[Finding]:
 
 
 def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
-    """Return a remedy for starved processes; None unless a sign shows that the write lock is the cause.
+    """Return a remedy for starved processes; None if nothing shows that the write lock is the cause.
 
-    Such signs are very unequal numbers of operations, or a large share of lock waits in --where.
+    Signs of this cause are very unequal numbers of operations, and a large share of lock waits in --where.
     """
     runs = [run for run in group.runs if run.case in cases]
     uneven = any(is_fairness_known(run.case) and _fairness(run) < MIN_FAIRNESS for run in runs)
@@ -116,9 +116,8 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 def worst_p99_ns(run: Run, kind: str) -> float | None:
     """Return the p99 latency of a kind of operation in the slowest process, in ns, or None.
 
-    Return None if the p99 over all processes is enough: if the processes did about equally many operations,
-    or with --rate. Also None if the numbers are unknown. If a few processes got the lock most often, and so
-    did most of the operations, the p99 over all processes mostly describes these few.
+    If a few processes get the lock most often, the p99 over all processes mostly describes these few. Return
+    None if the processes did about equally many operations, with --rate, or if the numbers are unknown.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
@@ -134,7 +133,6 @@ def _p99_ns(worker: WorkerResult, kind: str) -> float:
 
 
 def _hidden_p99(group: Group) -> Iterator[Finding]:
-    """Yield a finding if the p99 over all processes hides the p99 of a slow process (see `worst_p99_ns`)."""
     candidates = [
         (worst_ns, all_latency.p99_ns, kind, run.case)
         for run, _ in group.measured()
@@ -181,10 +179,10 @@ def _server_waits(group: Group) -> Iterator[Finding]:
 
 
 def _usual_timeout(group: Group) -> Iterator[Finding]:
-    """Yield a finding on waits that would fail with the usual busy timeout, the default of most libraries.
+    """Yield a finding on waits that would fail with the default busy timeout of most libraries (5 s).
 
-    The busy timeout of the group is longer. If no wait exceeded the usual timeout, but windows are too short
-    to show such a wait, yield a finding on waits that lasted for a whole window.
+    This concerns groups with a longer timeout. If no wait exceeded 5 s, but the windows are too short to show
+    such a wait, yield a finding on waits that lasted for a whole window.
     """
     waits = takes(group.case.driver, "busy-timeout") and not group.case.rate
     if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
@@ -224,7 +222,7 @@ def longer_window_findings(group: Group) -> Iterator[Finding]:
 
     With the default options, sqlstress measures the largest case once more in a longer window, after all
     other trials. Omit a case if its short windows already show a wait beyond the usual busy timeout, because
-    another finding reports such waits. They occur in any window, because SQLite has no queue for its lock.
+    another finding reports such waits.
     """
     for run in group.runs:
         trial = run.longer
@@ -279,15 +277,15 @@ def _try(ways: Sequence[str]) -> str:
 def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> bool:
     """Return whether the measurements show that `files` database files would not help.
 
-    Compare two runs with the same number of processes: the run with the fewest files, and the run with
-    `files` files. If no run has exactly `files`, take the next larger number of files, or else the largest.
+    Of the runs with equally many processes, compare the run with the fewest files and the run with `files`
+    files. If no run has exactly `files`, take the run with the next larger number, or else the largest.
     """
-    believed = {(point.files, point.processes) for point in group.points()}
+    valid = {(point.files, point.processes) for point in group.points()}
     for processes in sorted({case.concurrency for case in cases}, reverse=True):
         runs = {
             run.case.buckets: run
             for run in group.runs
-            if run.case.concurrency == processes and (run.case.buckets, processes) in believed
+            if run.case.concurrency == processes and (run.case.buckets, processes) in valid
         }
         if len(runs) > 1:
             nearest = min((layout for layout in runs if layout >= files), default=max(runs))
@@ -296,10 +294,10 @@ def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> 
 
 
 def _are_many_better(few: Run, many: Run) -> bool:
-    """Return whether `many` files give a fairer run or shorter waits without loss of throughput.
+    """Return whether the run with many files is better than the run with few, without loss of throughput.
 
-    If the processes did very unequal numbers of operations in the run with few files, compare the fairness,
-    otherwise the longest waits.
+    If the processes did very unequal numbers of operations in the run with few files, better means more equal
+    numbers. Otherwise it means a shorter longest wait.
     """
     if (many.median_tps() or 0) < MIN_KEPT_THROUGHPUT * (few.median_tps() or 0):
         return False
@@ -323,7 +321,7 @@ MIN_STUCK_CHECKPOINTS = 3
 
 
 def series_of(trial: Trial, name: str) -> Series | None:
-    """Return a trial's series `name` over all processes; None if the trial lacks it."""
+    """Return the trial's values over time called `name`, of all processes together; None if missing."""
     return next(
         (candidate for candidate in trial.series if candidate.name == name and candidate.worker is None), None
     )
@@ -423,7 +421,7 @@ def time_accounts(run: Run) -> list[results.Where]:
 
 
 def shares(run: Run) -> Mapping[str, float]:
-    """Return each activity's share of the operations' time, 0 to 1, if --where recorded it in all trials."""
+    """Return the share of time, 0 to 1, of each activity that --where recorded in all trials."""
     accounts = time_accounts(run)
     total = sum(account.time_ns for account in accounts)
     parts: Counter[str] = Counter()
@@ -443,7 +441,7 @@ def process_name(case: Case, process: int) -> str:
 
 
 def processor_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the case whose processes wait most for a processor, if they mostly wait for it."""
+    """Yield a finding on waits for a processor, if they take the largest share of time in a case."""
     crowds = [(shares(run)[results.PROCESSOR], run.case) for run in group.runs if _is_crowded(run)]
     if crowds and not group.met_quota:
         share, case = max(crowds, key=lambda crowd: crowd[0])
@@ -451,7 +449,7 @@ def processor_findings(group: Group) -> Iterator[Finding]:
 
 
 def _is_crowded(run: Run) -> bool:
-    """Return whether processes mostly wait for a processor because there are too many of them.
+    """Return whether the processes mostly wait for a processor, because there are too many processes.
 
     Return False if other programs were busy, because these may be the cause. Return False with --rate,
     because the load does not depend on the number of processes.
@@ -510,10 +508,9 @@ def _slowest_operations_finding(group: Group, run: Run, slow: Sequence[results.S
 
 
 def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> str:
-    """Return the name of the process that held the lock longest for `activity`, such as commits, or "others".
+    """Return the name of the process that held the lock longest for `activity`, such as commits.
 
-    Return "others" if no process held it for at least MAJORITY of this time. Also return "others" for a
-    worker if several passes were measured.
+    Return "others" if no process held the lock for at least MAJORITY of the time of `activity`.
     """
     held: Counter[int] = Counter()
     for account in slow:
@@ -522,14 +519,13 @@ def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> s
         return "others"
     process, ns = held.most_common(1)[0]
     is_worker = process <= run.case.concurrency
-    # Each pass starts new workers, so a worker's number has no meaning for several passes.
+    # Each pass (in `slow`) has new workers, so a worker's number has no meaning over several passes.
     if ns < MAJORITY * held.total() or (is_worker and len(slow) > 1):
         return "others"
     return f"{'' if is_worker else 'the '}{process_name(run.case, process)}"
 
 
 def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iterator[str]:
-    """Yield a remedy for each cause that took LARGE_SHARE of the slow operations' time in every pass."""
 
     def much(part: str, *, behind: bool = False) -> bool:
         return all(

@@ -1,9 +1,9 @@
 """Worker's part of the key-value load if the timed loop runs in C.
 
 The C loop gets a plan (a dictionary of parameters), draws operations like the Python loop, and acknowledges
-writes in the shared memory of `acks`. It compares each value that it reads with the worker's own last write
-to the key. One in 256 values is also compared with the last acknowledged write of the worker that wrote the
-value: the value must not be older.
+writes in the shared memory of `acks`. A value that it reads must not be older than the worker's own last
+write to the key. One in 256 values is also compared with the last acknowledged write of the worker that wrote
+the value.
 """
 
 from __future__ import annotations

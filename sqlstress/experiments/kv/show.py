@@ -68,8 +68,8 @@ def build(group: Group) -> Table:
 def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
     """Return the columns of a group's main table, which depend on the options of the cases."""
     is_script = not experiment_of(group.case).common_start
-    # The heading shows the length of a window, so the column with the time can be omitted first (`leaves`).
-    # The time of a fixed number of operations varies, and no heading shows it.
+    # The heading shows the length of a window, so the column with the time is omitted first (`leaves`) if the
+    # table is too wide. The time of a fixed number of operations (--ops) varies, and no heading shows it.
     has_window = group.case.ops is None and not is_script
     unit = (
         "pairs per second, each a set and a get of the same key"
@@ -99,7 +99,7 @@ def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 
 
 def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
-    """Return the function that makes the cells of a column: operations of these kinds per second.
+    """Return the function that makes the cells of a column with the operations of `kinds` per second.
 
     A cell is empty if the load only reads or only writes, because the column TPS shows this number.
     """
@@ -146,7 +146,7 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
     """Return the column with the p99 of a kind of operation.
 
     If the processes did unequal numbers of operations, a cell shows the p99 of the slowest process (see
-    `worst_p99_ns`). If the table is too wide, columns are omitted in the order of their numbers `leaves`.
+    `worst_p99_ns`). `meaning` is text for the legend. A table that is too wide omits columns by `leaves`.
     """
     of_all = _latency(kind, "p99", meaning, leaves)
 
@@ -247,7 +247,7 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
 
 LEVELS = " ▁▂▃▄▅▆▇█"
 WIDTH = 32
-"""Width of the picture, in characters."""
+"""Width of the picture of WAL sizes, in characters."""
 
 
 def _sizes(group: Group) -> list[tuple[Case, Series]]:
@@ -403,7 +403,7 @@ _DESCRIBED = frozenset(
     {"read_ratio", "update_ratio", "key_space", "distribution", "key_type", "value_size", "batch", "begin"}
     | {"loop", "where"}
 )
-"""Options of the load that the table describes, or the sentence above the table."""
+"""Options of the load that the report describes elsewhere: in the table or the sentence above it."""
 _DESCRIBED_CHECKPOINTING = frozenset({"mode", "interval_s", "pinned_reader"})
 
 

@@ -143,11 +143,11 @@ class KvSelection:
 
 LoadRequest = Request[Load, KvSelection]
 CHECKPOINTER, PINNED_READER, WAL_WATCHER = "checkpointer", "pinned reader", "WAL watcher"
-"""Names of the extra processes, which change or observe the WAL."""
+"""Names of the processes that a case may have in addition to its workers."""
 
 
 def companion_names(case: Case) -> tuple[str, ...]:
-    """Return the names of the case's extra processes (such as "checkpointer") besides its workers."""
+    """Return the names of the case's processes in addition to its workers, such as "checkpointer"."""
     checkpointing = case.spec.checkpointing
     if checkpointing is None:
         return ()

@@ -44,10 +44,10 @@ _WORDS = "acknowledgements"
 
 
 def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
-    """Return two shared arrays: the bucket of each key, and the keys sorted by bucket.
+    """Return two shared arrays: the bucket (database file) of each key, and the keys sorted by bucket.
 
-    The dict `carry` keeps them for later trials. Return (None, None) if there is only one bucket, and for the
-    published script, in which a key's bucket is the key modulo the number of buckets.
+    The dict `carry` keeps the arrays for later trials. Return (None, None) if there is only one bucket, and
+    for `--preset classic`, in which a key's bucket is the key modulo the number of buckets.
     """
     load = case.spec
     if case.buckets == 1 or case.workload == "classic":
@@ -100,7 +100,6 @@ class KeyValueWork(ProvenWork):
             self.trace = self.place.trace(self.case.concurrency + len(self.companions))
 
     def _zeros(self, length: int) -> Any:
-        """Return a shared array of at least `length` zeros, if possible the array of an earlier trial."""
         words = self.carry.pop(_WORDS, None)
         if words is None or len(words) < length:
             return shared_array("q", length)
@@ -124,9 +123,9 @@ class KeyValueWork(ProvenWork):
         return zip(keys, map(self.values.maker(0), numbers), strict=True)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Return the trial with the time of the driver's cheapest call, and with the records of --where.
+        """Return the trial with the times that --where recorded, and with the time of a bare call.
 
-        The cheapest call is measured only if the Python loop ran.
+        The bare call is the driver's cheapest call. It is measured only if the Python loop ran.
         """
         trial = super().complete(trial, pulse)
         if not any(worker.error for worker in trial.workers):  # A failed worker may still write to `words`.
@@ -165,11 +164,11 @@ class KeyValueWork(ProvenWork):
     def _proving(
         self, areas: Sequence[acks.AckArea], deaths: int, pulse: Pulse
     ) -> Iterator[Callable[[], Check | None]]:
-        """Check all rows in C while the `with` block runs. Yield a function that returns the result.
+        """Check all rows in C while the `with` block runs. Yield a function that waits for the result.
 
-        The function waits for the end of the check. It returns a Check with the status "ok" if all rows are
-        right, or None if the caller must check the rows in Python: if C found a problem, if the load does not
-        use the C loop, or if a worker died, because only Python can record the writes of its last chunk.
+        The function returns a Check with the status "ok" if all rows are right. It returns None if the caller
+        must check the rows in Python: after a problem, without the C loop, or after the death of a worker,
+        because only Python can record the writes of its last chunk.
         """
         load = self.case.spec
         if deaths or load.loop != "native":
@@ -187,7 +186,6 @@ class KeyValueWork(ProvenWork):
             yield lambda: right if count_rows() == load.key_space else None
 
     def _tracking_note(self) -> str:
-        """Return a note on the share of keys that have slots; empty if all keys have slots."""
         keys, slots = self.case.spec.key_space, acks.shape_of(self.case).slots
         return "" if slots == keys else f"last writes tracked for {slots / keys:.0%} of the keys"
 
@@ -263,7 +261,7 @@ class KeyValueWork(ProvenWork):
 
 
 class PresetWork(KeyValueWork):
-    """Parent process's part of a trial of the published script, whose trials add rows to the same files.
+    """Parent process's part of a trial of `--preset classic`, in which all trials use the same files.
 
     `carry`, a dict that outlives the trial, keeps the rows of earlier trials. A row of an earlier trial must
     be unchanged unless a write of this trial replaced it.
@@ -285,7 +283,7 @@ class PresetWork(KeyValueWork):
         ProvenWork.prepare(self, pulse)
 
     def create(self, pulse: Pulse) -> None:
-        """Create the database files in the first trial of a sweep, whose trials use the same files."""
+        """Create the database files in the first trial of a sweep. Later trials use these files."""
         if self._fresh:
             assert self.table
             self.table.create(pulse)
@@ -298,39 +296,45 @@ class PresetWork(KeyValueWork):
 
     def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
         """Return the check of this trial's rows, and of the rows that earlier trials wrote."""
-        ours, by_key = self._by_key(history, pulse)
+        written, by_key = self._by_key(history, pulse)
         rows: dict[int, Any] = {}
         missing = (
             repr(key) for key in with_pulses((*self._earlier, *by_key.latest), pulse) if key not in rows
         )
-        check = check_keys(by_key, self._classic_rows(rows, ours, pulse), missing)
+        check = check_keys(by_key, self._classic_rows(rows, written, pulse), missing)
         self._earlier.clear()
         self._earlier.update(rows)
         return check
 
     def _by_key(self, history: ReadHistory, pulse: Pulse) -> tuple[set[int], ReadHistory]:
-        """Return the keys of this trial, and the history in which keys replace the slots."""
-        ours: set[int] = set()
+        """Return the keys that this trial wrote, and `history` with keys instead of slot numbers.
+
+        In `--preset classic`, slot N belongs to a worker's write number N, so its key must be looked up.
+        """
+        written: set[int] = set()
         sequences, begins, ends = ([Counter[int]() for _ in history.sequences] for _ in range(3))
         latest, unknown = Counter[int](), dict(history.unknown)
         for index, sequence_numbers in enumerate(history.sequences):
             pulse()
             drawn = draw_keys(self.case, self.salt, index + 1)
-            ours.update(drawn)
+            written.update(drawn)
             unknown |= {
                 stamp: drawn[position] for stamp, position in unknown.items() if stamp.worker == index + 1
             }
-            # Go through the writes in order, so that the later write of a key that was drawn twice remains.
+            # Go through the writes in order: if a key was drawn twice, its later write replaces the earlier.
             for position, key in enumerate(drawn):
                 if sequence_numbers[position]:
                     sequences[index][key] = sequence_numbers[position]
                     begins[index][key] = history.begins[index][position]
                     ends[index][key] = history.ends[index][position]
                     latest[key] = max(latest[key], begins[index][key])
-        return ours, ReadHistory(sequences, begins, ends, latest, unknown, history.over)
+        return written, ReadHistory(sequences, begins, ends, latest, unknown, history.over)
 
-    def _classic_rows(self, rows: dict[int, Any], ours: set[int], pulse: Pulse) -> Iterator[Row]:
-        """Yield all rows. Set `rows[key]` to the value of each row that is in the right bucket."""
+    def _classic_rows(self, rows: dict[int, Any], written: set[int], pulse: Pulse) -> Iterator[Row]:
+        """Yield all rows of all files. Store {key: value} of the rows that are in the right file in `rows`.
+
+        `written` has the keys that this trial wrote. Other rows must be unchanged since the last trial.
+        """
         assert self.table
         for bucket in range(self.case.buckets):
             for key, value in with_pulses(self.table.rows(bucket), pulse):
@@ -341,14 +345,14 @@ class PresetWork(KeyValueWork):
                 if key in self._earlier and self._earlier[key] == value:
                     yield repr(key), key, PRELOADED
                 else:
-                    yield repr(key), key, self.values.read(value) if key in ours else None
+                    yield repr(key), key, self.values.read(value) if key in written else None
 
 
 PRELOADED = Stamp(0, 0)
 """Stamp of all values written before the trial."""
 
 Column = Sequence[int] | Mapping[int, int]
-"""Number for each slot, such as a time."""
+"""Table from a slot to a number, such as the time of a write in ns."""
 
 
 @dataclass(slots=True)
@@ -368,12 +372,12 @@ class ReadHistory:
     latest: Column
     """Latest begin of any worker's acknowledged write, in ns, by slot; 0 means no write."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
-    """Slot of each write that was in progress when its worker died: it may be stored or not."""
+    """Slot of each write that was in progress when its worker died. Such a write may be stored or not."""
     over: Mapping[int, int] = field(default_factory=dict)
     """Time at which a dead worker had certainly ended, in ns, by the worker's number."""
 
     def objection(self, slot: int, found: Stamp) -> str | None:
-        """Return the reason why the stored write `found` cannot be the last write to a key, or None."""
+        """Return the reason why the value of the write `found` is wrong in a row; None if it may be right."""
         worker, sequence = found
         latest = self.latest[slot]
         if self.unknown.get(found) == slot:  # The write was in progress when its worker died.
@@ -402,7 +406,7 @@ class ReadHistory:
 
 
 def death_times(outcomes: Iterable[Outcome]) -> dict[int, int]:
-    """Return {worker: time in ns} for workers that died; at this time they had certainly ended."""
+    """Return {worker: time in ns} for workers that died. The death was at or before this time."""
     return {outcome.worker: outcome.over_ns for outcome in outcomes if outcome.died and outcome.over_ns}
 
 
@@ -421,9 +425,9 @@ def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str]
 
 
 def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int], maybe: int) -> Check:
-    """Return the check that compares the stored counters with the acknowledged updates.
+    """Return the check that compares the stored counters with the numbers of acknowledged updates.
 
-    `maybe` is the maximum number of further updates: each dead worker may have stored one.
+    `maybe` is the number of dead workers: each may have stored an update that it did not acknowledge.
     """
     tally = CheckCounter("lost updates")
     extra: dict[str, int] = {}

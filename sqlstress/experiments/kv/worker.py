@@ -31,7 +31,10 @@ EXAMPLES = 3
 
 
 class ReadCheck:
-    """Checker of a worker's reads: values of this trial, and pairs of rows from one transaction."""
+    """Checker of a worker's reads for values that no write stored, and for half-visible transactions.
+
+    `batch` is the number of rows that a transaction replaces.
+    """
 
     def __init__(self, values: Values, batch: int) -> None:
         self._values, self._batch = values, batch
@@ -41,7 +44,7 @@ class ReadCheck:
         self.findings = Findings()
 
     def values_read(self, values: list[Any], params: Iterable[Any]) -> None:
-        """Check the values that gets returned. `params` has the keys, for the counter-examples."""
+        """Check the values that get operations have read. `params` has their keys, for error examples."""
         findings = self.findings
         findings.reads_checked += len(values)
         if self._all_ours(values):
@@ -53,7 +56,7 @@ class ReadCheck:
                     findings.bad_read_examples.append(foreign_read_text(key, value))
 
     def _all_ours(self, values: list[Any]) -> bool:
-        # Built-in functions check all values at once; only if this fails, a slow check finds the wrong value.
+        # Built-in functions check all values at once. If this fails, the caller checks each value.
         if not values:
             return True
         try:
@@ -63,7 +66,7 @@ class ReadCheck:
             return False
 
     def pair_read(self, rows: list[tuple[Any, Any]]) -> None:
-        """Check two rows of one snapshot: their keys are a pair, always written in one transaction."""
+        """Check that one transaction wrote both of `rows`, read in one snapshot; their keys form a pair."""
         findings = self.findings
         findings.pairs_checked += 1
         stamps = [self._values.read(value) for _, value in rows]
@@ -84,21 +87,21 @@ class ReadCheck:
 
 
 def foreign_read_text(key: Any, value: Any) -> str:
-    """Return text on a get that read None or a value that no write of this trial made."""
+    """Return text on a get that read no row, or a value that no write of this trial stored."""
     result = "nothing" if value is None else f"the value {str(value)[:40]}, which no write of this trial made"
     return f"a get of key {key!r} read {result}"
 
 
 def stale_read_text(key: Any, stamp: Stamp, worker: int, last: int) -> str:
-    """Return text on a get that read an old value, which the write `stamp` had stored.
+    """Return text on a get that read an old value, stored by the write `stamp`.
 
-    Before the get, write number `last` of the worker `worker` had replaced the value.
+    Before the get, worker number `worker` had replaced the value by its write number `last`.
     """
     return f"a get of key {key!r} read {_writer(stamp)} after worker {worker}'s write {last} was acknowledged"
 
 
 def torn_pair_text(rows: Iterable[tuple[Any, Any, Stamp | None]]) -> str:
-    """Return text on two rows (key, value, stamp or None) that are not from one transaction."""
+    """Return text on a pair of rows, (key, value, stamp or None), that different transactions wrote."""
     written = " and ".join(
         f"{key!r} by {_writer(stamp) if stamp else f'nobody ({str(value)[:40]})'}"
         for key, value, stamp in rows
@@ -113,14 +116,14 @@ def _writer(stamp: Stamp) -> str:
 KINDS = ("get", "replace", "update", "pair")
 GET, REPLACE, UPDATE, PAIR = range(len(KINDS))
 PATIENCE_S = 60.0
-"""Total time of consecutive lock waits without a completed write, in seconds, after which a worker fails."""
+"""Time, in seconds, after which a worker fails if it only waited for locks and completed no write."""
 RESOLUTION = 1 << 16
-"""Number of equally likely random numbers, from which the kind of an operation follows."""
+"""Number of values of the random 16-bit integer that decides the kind of an operation."""
 _IS_GET = bytes(kind == GET for kind in range(256))
 
 
 class KeyValueSource:
-    """Source of a worker's operations that are single statements: gets and replaces.
+    """Source of a worker's operations, gets and replaces, each of which is a single SQL statement.
 
     Subclasses add transactions: replaces of several rows, and updates of counters.
     """
@@ -131,7 +134,7 @@ class KeyValueSource:
     single_statements: tuple[int, ...] = (GET, REPLACE, PAIR)
     """Kinds of operations that are a single statement. This class records their failures.
 
-    The store records failures in transactions, because only it knows which statement failed.
+    `store` records failures in transactions, because only it knows which statement failed.
     """
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
@@ -186,7 +189,6 @@ class KeyValueSource:
         return Chunk(kinds, calls, params, rows)
 
     def _announce(self, drawn: array[int], numbers: list[int], kinds: bytearray, first: int) -> list[int]:
-        """Store in shared memory which rows the next chunk reads and writes; return their slots."""
         if self.slots.all_tracked:  # The number of a key is its slot.
             self.area.announce(drawn, kinds, first, len(kinds))
             return numbers
@@ -278,7 +280,7 @@ def open_source(
 
 
 PAIRS_AMONG_GETS = 4
-"""If transactions write several rows, one in this number of gets reads a pair of rows."""
+"""If transactions write several rows, one in PAIRS_AMONG_GETS gets reads a pair of rows."""
 
 
 class TransactionSource(KeyValueSource):
@@ -301,8 +303,8 @@ class TransactionSource(KeyValueSource):
     def _counting_update(self, bucket: int) -> Operation:
         """Return a function that updates a counter, and counts the update as soon as it is committed.
 
-        Acknowledgements of replaces are stored after the chunk. After a worker's death, the parent may store
-        them a second time. This is harmless for a replace, but would make the count of updates wrong.
+        Replaces are recorded after the chunk, and perhaps again by the parent after the worker's death. The
+        second time has no effect for a replace, but an update would be counted twice.
         """
         update, counts = self.store.updates[bucket], self.area.counts
 
@@ -323,7 +325,7 @@ class TransactionSource(KeyValueSource):
             params.append(param)
             rows.extend(slots)
             # Every operation, even a get, uses as many sequence numbers as a transaction has rows. So the
-            # number of a row follows from its position in the chunk.
+            # sequence number of a row follows from its position in the chunk.
             self.sequence += self.shape.width
         if self.acknowledges:
             self.area.announce(rows, acks.tracking_flags(rows), first, size)
@@ -365,9 +367,9 @@ class TransactionSource(KeyValueSource):
         return position // 2 if position < 2 * pairs else position % pairs
 
     def _batch(self, bucket: int, number: int) -> list[int]:
-        """Return the distinct keys of a transaction: whole pairs, beginning with the pair of `number`.
+        """Return the distinct keys that a transaction replaces: the pair of key `number`, then random pairs.
 
-        If the number of rows is odd, a key without a partner is added.
+        If the number of rows is odd, add a key that belongs to no pair.
         """
         pairs, batch = self.placement.pairs[bucket], self.shape.width
         chosen: dict[int, None] = {}
@@ -393,13 +395,16 @@ LARGEST_KEY = 1 << 31
 
 
 def draw_keys(case: Case, salt: int, worker: int) -> list[int]:
-    """Return a worker's keys in the published script, in the order in which they are set."""
+    """Return the random keys that a worker sets in `--preset classic`, in order.
+
+    `salt`, a number that differs between trials, makes the keys differ.
+    """
     randint = Random(f"{case.seed}:{salt}:{worker}").randint
     return [randint(0, LARGEST_KEY) for _ in range(case.ops or 0)]
 
 
 class ClassicSource(KeyValueSource):
-    """Source of a worker's operations in the published script: set all keys, then get them in random order.
+    """Source of a worker's operations in `--preset classic`: set all keys, then get them in random order.
 
     Each set is a transaction: a deferred BEGIN, the replace, COMMIT. A key's bucket is its remainder modulo
     the number of buckets. Source: docs/published-benchmark.md.

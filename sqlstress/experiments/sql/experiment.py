@@ -47,7 +47,7 @@ ROWS_S = 1e-6
 
 
 def _first(request: ScriptsRequest, driver: str) -> Case:
-    """Return a case with all options set but concurrency and rate. Raises UsageError."""
+    """Return a case with all options of the request except concurrency and rate. Raises UsageError."""
     scripts = tuple(_scripts(request.selection, driver))
     data = options.read(request.selection.data, dialect_of(driver))
     builtin_names = [script.name for script in scripts if script.name in SCRIPTS]
@@ -116,7 +116,7 @@ def _check(spec: Scripts, driver: str) -> None:
 def _check_transaction(script: Script, *, ledger: bool) -> None:
     """Raise UsageError if a script begins a transaction that no statement ends.
 
-    With `ledger`, also raise it if a script that writes lacks a BEGIN or has not exactly one COMMIT.
+    With `ledger` (--ledger), also raise it if the script writes without a BEGIN and exactly one COMMIT.
     """
     sql = list(statements(script.commands))
     begins = [command for command in sql if command.statement.begins]
@@ -133,7 +133,7 @@ class _State(NamedTuple):
     is_open: bool
     """Whether a transaction is open at this position in a script."""
     has_written: bool
-    """Whether an earlier statement of the script has written, in this transaction or before it."""
+    """Whether the script has written before this position, committed or not."""
 
 
 def _check_whole(script: Script) -> None:
@@ -216,7 +216,7 @@ class SqlExperiment(UserExperiment):
                     yield from cases_at_rates(request, replace(first, concurrency=concurrency, spec=spec))
 
     def traits(self, case: Case) -> dict[str, str]:
-        # Two scripts may have the same name, so the names do not identify the scripts.
+        # Scripts with equal names and different texts have equal labels: "script" shows no difference.
         return {**supported_traits(case), "script": script_labels(case.spec.scripts)}
 
     def work_label(self, case: Case) -> str:

@@ -5,9 +5,9 @@ private SQLite database in memory.
 
 Source: https://www.postgresql.org/docs/current/pgbench.html, and PostgreSQL 15, src/bin/pgbench.
 
-pgbench reports overflows of integers and divisions by zero. SQLite instead returns a double or NULL. So it is
-an error if the result, or an argument of a function, is a double or NULL although no operand is. Inside a
-condition, such as a comparison, overflows and divisions by zero are not detected.
+pgbench reports an error for an overflow of integers, where SQLite returns a double, and for a division by
+zero, where SQLite returns NULL. So a double is an error in an expression of integers, and NULL is an error in
+an expression without NULL. Neither is detected inside a condition, such as `:n / 0 > 1`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 Number = int | float | None
 Value = int | float | bool | str | bytes | None
-"""Value of a script's variable. Expressions convert text by `parse_number`."""
+"""Value of a script's variable. Expressions convert a text to a number by `parse_number`."""
 Variables = dict[str, Value]
 Evaluate = Callable[[Variables], Number]
 
 
 class Expression(NamedTuple):
-    """Expression of a script, as SQL for SQLite."""
+    """Expression of a script, such as `:n + random(1, 10)`, translated to SQL for SQLite."""
 
     sql: str
     variables: Mapping[str, Position]
@@ -50,7 +50,7 @@ TRUE = Expression("1", {})
 
 
 class NoValue(Exception):
-    """An expression without a value, such as a division by zero; the message is the reason."""
+    """Error: an expression has no value, for example because of a division by zero."""
 
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
@@ -120,7 +120,6 @@ def _signed(bits: int) -> int:
 
 
 def _murmur2(default: float, value: float, seed: float | None = None) -> int:
-    """Return the MurmurHash2 of an integer, with `seed`, or else `default` (default_seed)."""
     hashed = (_to_integer(default if seed is None else seed) & _WRAP) ^ _MURMUR_TIMES_8
     bits = _to_integer(value) * _MURMUR & _WRAP
     bits = (bits ^ bits >> _MURMUR_SHIFT) * _MURMUR & _WRAP
@@ -130,7 +129,6 @@ def _murmur2(default: float, value: float, seed: float | None = None) -> int:
 
 
 def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
-    """Return the FNV-1a hash of an integer, with `seed`, or else `default` (default_seed)."""
     hashed = _FNV_BASIS ^ (_to_integer(default if seed is None else seed) & _WRAP)
     for octet in (_to_integer(value) & _WRAP).to_bytes(8, "little"):
         hashed = (hashed ^ octet) * _FNV_PRIME & _WRAP
@@ -141,7 +139,7 @@ def _permute(default: int, value: float, size: float, seed: float | None = None)
     """Return `value` mapped by a pseudorandom permutation of 0 to `size` - 1.
 
     A Feistel network is applied repeatedly, until the result is below `size` (cycle walking). The seed is
-    `seed`, or else `default` (variable default_seed).
+    `seed`, or else `default` (the variable default_seed).
     """
     count = _to_integer(size)
     if count < 1:
@@ -158,7 +156,7 @@ def _permute(default: int, value: float, size: float, seed: float | None = None)
 
 
 def _range(low: float, high: float) -> tuple[int, int]:
-    """Return (first, count) of the integers from `low` to `high`. Raise NoValue if impossible."""
+    """Return (first, count) of the integers from `low` to `high`. Raise NoValue if none, or too many."""
     first, last = _to_integer(low), _to_integer(high)
     if first > last:
         raise NoValue(f"there is no integer from {first} to {last}")
@@ -211,7 +209,7 @@ def _zipfian(stream: Random, low: float, high: float, skew: float) -> int:
 
 
 _RANDOM = {"random", "random_gaussian", "random_exponential", "random_zipfian"}
-"""Functions whose Python code gets the random number generator as first argument."""
+"""Functions of scripts whose Python code gets the random number generator as first argument."""
 _DOUBLES = {"double", "pi", "sqrt", "ln", "exp", "pow", "power"}
 """Functions that return a double even for integer arguments."""
 _MANY = range(1, 17)
@@ -256,19 +254,19 @@ _TOKEN = re.compile(
 _KEYWORDS = {
     **{word: word for word in ("and", "or", "not", "is", "null", "case", "when", "then", "else", "end")},
     "true": "1",
-    "false": "0",  # as in pgbench, 2 IS TRUE is false
+    "false": "0",  # With 1 for true, 2 IS TRUE is false, as in pgbench.
 }
 _NULL = re.compile(r"(?<!\bis )(?<!\bis not )\bnull\b")
 _PREFIX = "pgbench_"
-"""Prefix of the functions in SQL, because SQLite has its own functions such as random."""
+"""Prefix of pgbench's functions in SQL, because SQLite has other functions with names such as random."""
 _SEEDED = re.compile(rf"{_PREFIX}(?:hash\w*|permute) \(")
-"""Pattern of a call that gets the variable default_seed as first argument."""
+"""Pattern (in SQL) of the calls in which `read` inserts the variable default_seed as first argument."""
 _LONE_RANDOM = re.compile(rf"{_PREFIX}random \([^()]*\)")
 """Pattern of an expression that is a single call of random."""
 
 
 def read(file: str, text: str, start: int, end: int) -> Expression:
-    """Return the expression in a script's text. Raise UsageError if SQLite does not accept it."""
+    """Return the expression in `text` from `start` to `end`. Raise UsageError if SQLite rejects it."""
     parts: list[str] = []
     words: list[str] = []
     variables: dict[str, Position] = {}
@@ -359,18 +357,18 @@ class Evaluator:
         return run
 
     def _refuse_overflow(self) -> None:
-        """Raise NoValue unless the expression has a double. Call this if SQLite computed a double.
+        """Raise NoValue if the current expression has no double. Called if SQLite returned a double.
 
-        A double that SQLite computes from integers means that an integer overflowed.
+        SQLite computes a double from integers only if an integer overflows.
         """
         expression, values = self._current
         if not expression.has_doubles and float not in map(type, values.values()):
             raise NoValue(_OVERFLOW)
 
     def _refuse_division(self) -> None:
-        """Raise NoValue unless the current expression has a NULL. Call this if SQLite computed NULL.
+        """Raise NoValue if the current expression has no NULL. Called if SQLite returned NULL.
 
-        A NULL that SQLite computes from other values means that there was a division by zero.
+        SQLite computes NULL from numbers if it divides by zero, or if the result is not a number.
         """
         expression, values = self._current
         if not expression.has_null and None not in values.values():
@@ -387,7 +385,7 @@ class Evaluator:
         return ""
 
     def compile(self, expression: Expression) -> Evaluate:
-        """Return a function from variables to the expression's value, which may raise NoValue."""
+        """Return a function that computes the expression from variables. The function may raise NoValue."""
         connection = self._connection()
         cursor, failure = connection.cursor(), connection.Error
         execute, fetch = cursor.execute, cursor.fetchone
@@ -413,13 +411,13 @@ class Evaluator:
         return self._draws(names, evaluate) if _LONE_RANDOM.fullmatch(expression.sql) else evaluate
 
     def _draws(self, names: list[str], evaluate: Evaluate) -> Evaluate:
-        """Return a faster `evaluate` for a single call of random, such as random(1, :n).
+        """Return a faster `evaluate` for an expression that is a call of random, such as random(1, :n).
 
-        As long as the variables `names` keep their values, the range stays, and SQLite is not called. Values
-        are compared by identity, not by ==: 7 and 7.0 are equal, but 7 / 2 differs from 7.0 / 2.
+        The range is computed only if one of the variables `names` has changed, so most calls do not need
+        SQLite. Values are compared by identity, because 7 == 7.0, but 7 / 2 differs from 7.0 / 2 in SQL.
         """
         stream, absent, first, count = self._stream, object(), 0, 0
-        # Variables at the last call of SQLite. No variable is called "", so the first call uses SQLite.
+        # Variables when SQLite computed the range. No variable is called "", so the first call computes it.
         held: list[tuple[str, object]] = [("", None)]
 
         def draw(variables: Variables) -> Number:

@@ -1,6 +1,6 @@
 """Scripts in the dialect of pgbench: SQL statements, and lines of backslash commands between them.
 
-A script is parsed, checked, and compiled to steps. A step is a function of the variables that runs one
+A script is parsed, checked, and compiled to steps. A step is a function that gets the variables and runs one
 command. The overhead of a step must be small, because it counts as latency. Variables become parameters of
 statements, never SQL text.
 
@@ -54,7 +54,7 @@ class Sleep(NamedTuple):
 class Sql(NamedTuple):
     statement: Statement
     prefix: str | None = None
-    r"""Prefix of the variables (one per column) that a following \gset sets; None without \gset."""
+    r"""Prefix of the variables, one per column, that \gset after this query sets; None without \gset."""
 
 
 class Branch(NamedTuple):
@@ -64,7 +64,7 @@ class Branch(NamedTuple):
 
 
 class If(NamedTuple):
-    r"""An \if with its branches. The last branch is unconditional."""
+    r"""An \if with its branches. The last branch, the \else, is always present, but may be empty."""
 
     branches: tuple[Branch, ...]
 
@@ -86,7 +86,7 @@ def leading(script: Script) -> int:
 
 
 def walked(commands: Collection[Command]) -> Iterator[Set | Sleep | Sql | Branch]:
-    """Yield all commands and branches, including nested ones, in the order of the text."""
+    """Yield all commands in the order of the text, including those in branches of an If."""
     for command in commands:
         if isinstance(command, If):
             for branch in command.branches:
@@ -97,7 +97,7 @@ def walked(commands: Collection[Command]) -> Iterator[Set | Sleep | Sql | Branch
 
 
 def statements(commands: Collection[Command]) -> Iterator[Sql]:
-    """Yield all SQL statements, including nested ones, in the order of the text."""
+    """Yield all SQL statements in the order of the text, including those in branches of an If."""
     return (command for command in walked(commands) if isinstance(command, Sql))
 
 
@@ -107,10 +107,10 @@ def sets(commands: Collection[Command]) -> set[str]:
 
 
 def script_uses(commands: Collection[Command]) -> Iterator[tuple[Position, ScriptUse]]:
-    r"""Yield each statement's position, and the variables by which others depend on it.
+    r"""Yield each statement's position, with the variables that it sets (\gset) and those that an \if tests.
 
-    If a query sets a variable (\gset) and an \if tests it, later statements depend on the query. Races are
-    found by such dependencies. A \gset sets known variables only if the query names its columns, unlike *.
+    If an \if tests a variable that a query sets, the statements in the \if depend on the query. The search
+    for races needs these dependencies. The variables that a `SELECT *` with \gset sets are not known.
     """
     for sql, (conditions, otherwise) in _with_conditions(commands, (frozenset(), frozenset())):
         results = _results(sql, commands) if sql.prefix is not None else frozenset[str]()
@@ -120,10 +120,10 @@ def script_uses(commands: Collection[Command]) -> Iterator[tuple[Position, Scrip
 def _with_conditions(
     commands: Collection[Command], tested: tuple[frozenset[str], frozenset[str]]
 ) -> Iterator[tuple[Sql, tuple[frozenset[str], frozenset[str]]]]:
-    r"""Yield each statement, and the variables in \if that decide whether it runs.
+    r"""Yield each statement with the variables in \if commands that decide whether it runs.
 
-    The variables are a pair of sets: in conditions that must be true, and in conditions that must be false.
-    `tested` is this pair for the conditions around `commands`.
+    The variables are a pair of sets: those in conditions that must be true, and those in conditions that must
+    be false. `tested` is this pair for the \if commands around `commands`.
     """
     for command in commands:
         if isinstance(command, Sql):
@@ -137,7 +137,7 @@ def _with_conditions(
 
 
 def _results(query: Sql, commands: Collection[Command]) -> frozenset[str]:
-    r"""Return the variables that a query's \gset sets, and those computed from them."""
+    r"""Return the variables that a query's \gset sets, and the variables that a \set computes from them."""
     prefix, columns = query.prefix or "", query.statement.words
     used = {
         name
@@ -155,7 +155,7 @@ def _results(query: Sql, commands: Collection[Command]) -> frozenset[str]:
 
 
 def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:
-    r"""Return the possible states of a transaction after `commands`, given those before.
+    r"""Return the states in which a script can be after `commands`, if it is in one of `states` before.
 
     A state is, for example, whether a transaction is open. `moved` returns the state after a statement, given
     the state before. There can be several states because each branch of an \if may lead to another state.
@@ -169,7 +169,7 @@ def states_behind(commands: Collection[Command], states: set[S], moved: Callable
 
 
 def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
-    """Return the parsed script. Raise UsageError if invalid, or a variable has no value.
+    """Return the parsed script. Raise UsageError if it is invalid, or uses a variable without a value.
 
     `variables` are the names of variables that have values at the start, in addition to BASE.
     """
@@ -188,8 +188,7 @@ def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect
                     f"the variable :{name} has no value: \\set it first, or use -D {name}=VALUE"
                 )
         if isinstance(command, Sql) and command.prefix is not None:
-            # A \gset sets variables whose names are unknown here. So the check ends at the first \gset: later
-            # uses of variables are checked when the script runs.
+            # The variables that a \gset sets are unknown before the script runs. So the check ends here.
             break
         defined |= {command.name} if isinstance(command, Set) else set()
     return script
@@ -266,7 +265,7 @@ class _Reader:
         return _Meta(name, place, line.start(), line.end())
 
     def _body(self, depth: int) -> tuple[tuple[Command, ...], _Meta | None]:
-        r"""Return the commands of a branch, and the \elif, \else or \endif after it, or None."""
+        r"""Return the commands of a branch, and the \elif, \else or \endif after it (None at the end)."""
         body: list[Command] = []
         for part in self._parts:
             if isinstance(part, Sql):
@@ -287,7 +286,7 @@ class _Reader:
         while opening.name != "endif":
             has_else = opening.name == "else"
             condition: Expression = (
-                self._nothing(opening) if has_else else self._expression(opening.start, opening.end)
+                self._else_condition(opening) if has_else else self._expression(opening.start, opening.end)
             )
             body, closing = self._body(depth)
             if not closing:
@@ -296,15 +295,15 @@ class _Reader:
                 raise closing.place.error(f"\\{closing.name} after \\else")
             branches.append(Branch(condition, body, opening.place))
             opening = closing
-        otherwise = self._nothing(opening)
+        otherwise = self._else_condition(opening)
         if not has_else:
             branches.append(Branch(otherwise, (), opening.place))
         return If(tuple(branches))
 
-    def _nothing(self, meta: _Meta) -> Expression:
-        r"""Return the condition TRUE for an \else. Raise UsageError if its line has further text.
+    def _else_condition(self, meta: _Meta) -> Expression:
+        r"""Return the condition of an \else, or of the empty \else that an \endif implies: TRUE.
 
-        An \endif counts as an empty \else, too.
+        Raise UsageError if the line has further text.
         """
         if self._text[meta.start : meta.end].strip():
             raise position_at(self._file, self._text, meta.start).error(
@@ -333,11 +332,11 @@ class _Reader:
 
 
 class ScriptFailed(EnvironmentFailure):
-    """Failure of a script: position in the script, and reason."""
+    """A script failed; the message has the position in the script and the reason."""
 
 
 class Compiler:
-    """Compiler of scripts to steps: functions of the variables that run a command."""
+    """Compiler of scripts to steps: functions that get the variables and run one command."""
 
     def __init__(
         self,
@@ -354,7 +353,7 @@ class Compiler:
         self._database, self._around, self._sleep = database, around, sleep
 
     def steps(self, commands: Sequence[Command]) -> list[Step]:
-        """Return one step per command: a function of the variables that runs the command."""
+        """Return one step per command: a function that gets the variables and runs the command."""
         return [self._step(command) for command in commands]
 
     def _step(self, command: Command) -> Step:
@@ -419,7 +418,7 @@ class Compiler:
 
 
 def _with_place(place: Position, step: Callable[[Variables], T]) -> Callable[[Variables], T]:
-    """Return `step` with `place`, its position in the script, added to its exceptions."""
+    """Return a function that calls `step`, and adds `place`, its position in the script, to exceptions."""
 
     def placed(variables: Variables) -> T:
         try:

@@ -32,7 +32,7 @@ def parse_definitions(value: Any) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """Script in pgbench's dialect: one transaction."""
+    """Script in pgbench's dialect, which runs as one transaction."""
 
     name: str
     """Path of the file, or name of the built-in script."""
@@ -122,7 +122,7 @@ ScriptsRequest = Request[Scripts, SqlSelection]
 
 
 def read_scripts(spec: Scripts, driver: str) -> list[Script]:
-    """Return a case's parsed scripts. The driver determines the dialect of SQL.
+    """Return a case's parsed scripts. `driver` determines the dialect, SQLite's or PostgreSQL's.
 
     If a script is invalid, raise UsageError with the position of the mistake in the script.
     """

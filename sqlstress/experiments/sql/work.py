@@ -88,12 +88,12 @@ class SqlWork(UserWork):
 def check_ledger(
     found: Mapping[int, tuple[int, int, int]], acknowledged: Sequence[int], dead: Sequence[bool]
 ) -> Check:
-    """Check that the ledger has exactly the acknowledged commits, and return the check.
+    """Return the check of the ledger: one row for each acknowledged commit, and no other rows.
 
     `found` has (number of rows, least number, largest number) of each worker that has rows. Each worker
     numbers its commits from 1. `acknowledged` has the number of acknowledged commits of each worker, from
-    worker 1 on, and `dead` whether it died. If so, one more row is valid: the worker may have died between a
-    commit and its acknowledgement.
+    worker 1 on, and `dead` whether the worker died. A dead worker may have one more row: it may have died
+    between a commit and its acknowledgement.
     """
     tally = CheckCounter("ledger")
     for worker, (number, died) in enumerate(zip(acknowledged, dead, strict=True), 1):

@@ -1,8 +1,8 @@
 """Worker's part of the experiment `sql`: runs scripts, drawn by weight, as transactions.
 
-A step is a function of the variables that runs one command of a script. The window is the measured time of a
-trial. The ledger is a table of sqlstress with a numbered row per writing transaction. The row proves that the
-transaction was committed.
+A step is a function that gets the variables and runs one command of a script. The window is the measured time
+of a trial. The ledger is a table of sqlstress with a numbered row per writing transaction. The row proves
+that the transaction was committed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from sqlstress.user_work.rehearsal import Calls
 
 LEDGER = "sqlstress_ledger"
-"""Name of the ledger."""
+"""Name of the table that `--ledger` adds to the database."""
 _NUMBER = "sqlstress_number"
 _LONGEST_NAME = 60
 
@@ -107,14 +107,13 @@ class SqlSource(UserSource):
         ]
 
     def sleep(self, seconds: float) -> None:
-        r"""Sleep for a \sleep of a script."""
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
-        """Return the step `run` of a statement, with a timer if --per-statement is set.
+        """Return a step that runs a statement by `run`, and times it if --per-statement is set.
 
-        With --ledger, a COMMIT also writes a row of the ledger. For a checkpoint, the step checks whether its
-        result is "busy".
+        With --ledger, the step of a COMMIT also writes a row of the ledger. The step of a checkpoint also
+        checks whether its result is "busy".
         """
         if self._failures and is_checkpoint(sql.statement.text):
             run = self._failures.checkpoint(sql, run)
@@ -125,7 +124,7 @@ class SqlSource(UserSource):
         return run
 
     def prepare(self, picks: Sequence[int]) -> list[Variables]:
-        r"""Return the variables of one transaction for each script number in `picks`.
+        r"""Return the variables for each of the next transactions. `picks` has their script numbers.
 
         The leading \set commands of the script are run in advance. Other variables keep their values from
         transaction to transaction. If any script also changes variables later, nothing is set in advance: all
@@ -249,7 +248,7 @@ class SqlSource(UserSource):
 
 
 def _variable_value(text: str) -> Value:
-    """Return a variable's value on the command line: a number if possible, as in pgbench."""
+    """Return the value of a variable from `-D NAME=TEXT`: a number if possible, as in pgbench."""
     try:
         value = parse_number(text)
     except NoValue:
@@ -259,7 +258,7 @@ def _variable_value(text: str) -> Value:
 
 
 def _changes_late(script: Script) -> bool:
-    r"""Return whether a script changes variables, or an \if draws, after the leading \set.
+    r"""Return whether a script, after its leading \set commands, changes variables or draws in an \if.
 
     If so, a retry must first restore the variables and the state of the random numbers.
     """
@@ -270,7 +269,7 @@ def _changes_late(script: Script) -> bool:
 
 
 class NoDatabase:
-    """Connection that does nothing, to measure the cost of our own code."""
+    """Connection that does nothing, with which the cost of our own code is measured (driver `dry`)."""
 
     def runs(self, sql: str) -> Step:
         return _do_nothing
@@ -300,7 +299,7 @@ class ScriptLedger:
         self._acknowledged = acknowledged
 
     def committed(self, commit: Step) -> Step:
-        """Return a step that adds a row to the ledger, commits, and counts the commit as acknowledged."""
+        """Return a step that adds a row to the ledger, calls `commit`, and counts an acknowledged commit."""
         insert, acknowledged = self._insert, self._acknowledged
 
         def step(variables: Variables) -> None:
@@ -313,7 +312,7 @@ class ScriptLedger:
 
 
 class StatementTimes:
-    """Latencies of one statement."""
+    """Recorder of the latencies of one statement, for --per-statement."""
 
     def __init__(self) -> None:
         self._recorder, self._ended = Recorder(), list[tuple[int, int]]()
@@ -350,8 +349,8 @@ def statement_label(sql: Sql) -> str:
 class ScriptFailures:
     """Counter of failed statements in a worker's scripts, with the time until each failure.
 
-    The time is measured from the start of the script, or of the statement if it is a checkpoint. The text of
-    a script shows whether a failed statement was in a transaction, because scripts leave none open.
+    The time is measured from the start of the script, or of the statement if it is a checkpoint. Each script
+    begins outside a transaction, so its text shows whether a failed statement was in a transaction.
     """
 
     def __init__(self, case: Case) -> None:
@@ -360,7 +359,7 @@ class ScriptFailures:
         self.records = self.counter.records
 
     def add(self, script: Script, error: Exception, waited_s: float) -> None:
-        """Record a failed statement, if the error has an SQLite result code and a position in the script."""
+        """Record a failed statement, if `error` has an SQLite result code and a position in the script."""
         code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
         place = getattr(error, "place", None)
         steps = [*statements(script.commands)]
@@ -390,7 +389,7 @@ class ScriptFailures:
         return step
 
     def _examine(self, steps: list[Sql]) -> FailureFacts:
-        """Return facts on a failed statement. `steps` are its script's statements up to it."""
+        """Return facts on a failed statement: the last of `steps`, the statements of its script so far."""
         history, is_open = list[Ran](), False
         for step in steps:
             history.append((step.statement.text, is_open, None))
