@@ -15,6 +15,7 @@ or that a query has found by their state.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
@@ -31,6 +32,7 @@ Calls = Sequence[tuple[str, Sequence[TracedStatement]]]
 
 RAISED = 1009
 """Number by which values are raised. No program adds it by chance."""
+_WORDS = re.compile(r"\w+")
 MIN_CALLS = 4
 """Minimum number of calls of a transaction that write values of an earlier call."""
 
@@ -83,7 +85,8 @@ def old_writes(
                 and _reads_nothing(call[:index], call[index], write)
                 and not any(rows.has(write) for rows in own_rows)
             ):
-                found.append(OldWrite(name, number, index, reads[-1], call[index], write, columns))
+                query = _query_of(write, reads)
+                found.append(OldWrite(name, number, index, query, call[index], write, columns))
         queries += [statement for statement in call if statement.reads and not statement.write]
         made |= {
             key
@@ -92,6 +95,13 @@ def old_writes(
             for key in changed_keys(write)
         }
     return found
+
+
+def _query_of(write: Write, queries: Sequence[TracedStatement]) -> TracedStatement:
+    """Return the last query whose text has a key of the written rows; the last of all if none has."""
+    values = {str(value) for row in write.rows or () for _, key in row for value in key}
+    texts = ((query, query.sql.partition(" LIMIT ")[0]) for query in reversed(queries))
+    return next((query for query, text in texts if values & {*_WORDS.findall(text)}), queries[-1])
 
 
 def _columns_read(query: TracedStatement, write: Write) -> frozenset[str]:

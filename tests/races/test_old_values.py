@@ -77,6 +77,12 @@ def test_row_that_the_process_added_when_it_connected_is_its_own() -> None:
     assert not old_writes([query(1)], [("work", [update(2)])], [own])
 
 
+def test_suspicion_names_the_query_of_the_written_row() -> None:
+    queries = [query(1, f"SELECT n FROM t WHERE id = {number} LIMIT 1", rows=None) for number in (1, 2)]
+    (old,) = old_writes(queries, [("work", [update(2)])], ())
+    assert old.query == queries[0]
+
+
 def test_column_that_no_call_changes_is_left_out() -> None:
     keeps = update(2, kept=frozenset("n"), numbers={})
     assert not old_writes([query(1)], [("work", [keeps])], ())
