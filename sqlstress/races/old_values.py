@@ -9,8 +9,8 @@ been raised by RAISED. If an UPDATE then writes a number that is larger by RAISE
 earlier read.
 
 These UPDATEs are left out: those that compare more than a key, those whose call reads the row or the data
-version again, those whose transaction has queried another table, and those of rows that are the process's own
-or that a query has found by their state.
+version again, those whose transaction has queried another table, and those of the process's own rows, of rows
+that a query has found by their state, and of rows that a call may have reserved (claimed) when it read them.
 """
 
 from __future__ import annotations
@@ -69,6 +69,8 @@ def old_writes(
     for write in all_writes:
         changed[write.table] = changed.get(write.table, frozenset()) | write.sets
     queries: list[TracedStatement] = []
+    claimed = set[int]()
+    """Each `id()` of the queries whose call may have reserved (claimed) their rows for its process."""
     made: set[tuple[Table, KeyValue]] = set()
     found = []
     for number, (name, call) in enumerate([("", opening), *calls], start=-1):
@@ -79,6 +81,7 @@ def old_writes(
             if (
                 reads
                 and not any(_condition_columns(query, write) & changed[write.table] for query in reads)
+                and not any(id(query) in claimed for query in reads)
                 and not made & changed_keys(write)
                 and not reads[-1].locks & call[index].locks
                 and write.table not in compared
@@ -87,7 +90,10 @@ def old_writes(
             ):
                 query = _query_of(write, reads)
                 found.append(OldWrite(name, number, index, query, call[index], write, columns))
-        queries += [statement for statement in call if statement.reads and not statement.write]
+        new_queries = [statement for statement in call if statement.reads and not statement.write]
+        queries += new_queries
+        if any(_may_claim(write) for _, write in _writes(call)):
+            claimed.update(map(id, new_queries))
         made |= {
             key
             for _, write in _writes(call)
@@ -95,6 +101,13 @@ def old_writes(
             for key in changed_keys(write)
         }
     return found
+
+
+def _may_claim(write: Write) -> bool:
+    """Return whether a write adds a row with a chosen key, or sets what it compares: only one process can."""
+    if write.kind == UPDATE:
+        return bool(write.sets & write.wheres)
+    return write.kind == INSERT and bool(write.rows) and not write.numbered
 
 
 def _query_of(write: Write, queries: Sequence[TracedStatement]) -> TracedStatement:
