@@ -252,7 +252,7 @@ def move():
 """
 
 
-CLAIMS = f"""{SETUP}
+CLAIMS = f"""{SETUP.replace("(2, 100)", "(2, 100), (3, 100), (4, 100), (5, 100), (6, 100)")}
 mine = {{}}
 
 @connect
@@ -261,7 +261,7 @@ def opened(path):
 
 @transaction
 def show(db):
-    db.execute("SELECT balance FROM account WHERE id = 1").fetchone()
+    db.execute("SELECT balance FROM account").fetchall()
 
 @transaction
 def work(db):
