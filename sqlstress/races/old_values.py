@@ -9,12 +9,13 @@ been raised by RAISED. If an UPDATE then writes a number that is larger by RAISE
 earlier read.
 
 These UPDATEs are left out: those that compare more than a key, those whose call reads the row or the data
-version again, those whose transaction has queried another table, and those of rows that are the process's own
-or that a query has found by their state.
+version again, those whose transaction has queried another table, and those of the process's own rows, of rows
+that a query has found by their state, and of rows that a call may have reserved (claimed) when it read them.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
@@ -31,6 +32,7 @@ Calls = Sequence[tuple[str, Sequence[TracedStatement]]]
 
 RAISED = 1009
 """Number by which values are raised. No program adds it by chance."""
+_WORDS = re.compile(r"\w+")
 MIN_CALLS = 4
 """Minimum number of calls of a transaction that write values of an earlier call."""
 
@@ -67,6 +69,8 @@ def old_writes(
     for write in all_writes:
         changed[write.table] = changed.get(write.table, frozenset()) | write.sets
     queries: list[TracedStatement] = []
+    claimed = set[int]()
+    """Each `id()` of the queries whose call may have reserved (claimed) their rows for its process."""
     made: set[tuple[Table, KeyValue]] = set()
     found = []
     for number, (name, call) in enumerate([("", opening), *calls], start=-1):
@@ -77,14 +81,19 @@ def old_writes(
             if (
                 reads
                 and not any(_condition_columns(query, write) & changed[write.table] for query in reads)
+                and not any(id(query) in claimed for query in reads)
                 and not made & changed_keys(write)
                 and not reads[-1].locks & call[index].locks
                 and write.table not in compared
                 and _reads_nothing(call[:index], call[index], write)
                 and not any(rows.has(write) for rows in own_rows)
             ):
-                found.append(OldWrite(name, number, index, reads[-1], call[index], write, columns))
-        queries += [statement for statement in call if statement.reads and not statement.write]
+                query = _query_of(write, reads)
+                found.append(OldWrite(name, number, index, query, call[index], write, columns))
+        new_queries = [statement for statement in call if statement.reads and not statement.write]
+        queries += new_queries
+        if any(_may_claim(write) for _, write in _writes(call)):
+            claimed.update(map(id, new_queries))
         made |= {
             key
             for _, write in _writes(call)
@@ -92,6 +101,20 @@ def old_writes(
             for key in changed_keys(write)
         }
     return found
+
+
+def _may_claim(write: Write) -> bool:
+    """Return whether a write adds a row with a chosen key, or sets what it compares: only one process can."""
+    if write.kind == UPDATE:
+        return bool(write.sets & write.wheres)
+    return write.kind == INSERT and bool(write.rows) and not write.numbered
+
+
+def _query_of(write: Write, queries: Sequence[TracedStatement]) -> TracedStatement:
+    """Return the last query whose text has a key of the written rows; the last of all if none has."""
+    values = {str(value) for row in write.rows or () for _, key in row for value in key}
+    texts = ((query, query.sql.partition(" LIMIT ")[0]) for query in reversed(queries))
+    return next((query for query, text in texts if values & {*_WORDS.findall(text)}), queries[-1])
 
 
 def _columns_read(query: TracedStatement, write: Write) -> frozenset[str]:

@@ -73,6 +73,8 @@ CALL_S = 2.0
 """Time limit of a call, in seconds: a call that takes an item from an empty queue may wait forever."""
 SLOW_S = 0.1
 """Duration from which a transaction counts as slow, in seconds. Slow transactions are called last."""
+REPEAT_S = 2.0
+"""Time limit for the repetition of all calls with raised values, in seconds. The start does not count."""
 MAX_BYTES = 1 << 30
 """Maximum total size of the trial's files for a rehearsal, in bytes."""
 MAX_BYTES_BEFORE = 1 << 24
@@ -119,7 +121,6 @@ def rehearse(
         started = time.monotonic()
         after.run(pulse, started + (AFTER_S if before else ALL_S))
         result, examined = sightings(after.calls, after.own_rows), set[str]()
-        result += _old_values(after, Path(folder), pulse, started + ALL_S, _tables_of(result))
         if (
             before
             and after.calls
@@ -132,6 +133,7 @@ def rehearse(
             # after the load, and reports those that could not be examined on either copy.
             result += _lost_data(sightings(earlier.calls | earlier.openings, earlier.own_rows))
             examined = {name for name, calls in earlier.calls.items() if calls}
+        result += _old_values(after, Path(folder), pulse, _tables_of(result))
         if after.is_shared and not result:
             return (Sighting(NOT_REHEARSED, _SHARED, 1),)
         return (*result, *after.unexamined(examined))
@@ -142,9 +144,7 @@ def _tables_of(observations: tuple[Sighting, ...]) -> set[str]:
     return {sighting.traits["table"] for sighting in _lost_data(observations)}
 
 
-def _old_values(
-    first: Rehearsal, folder: Path, pulse: Pulse, until: float, known: Collection[str]
-) -> tuple[Sighting, ...]:
+def _old_values(first: Rehearsal, folder: Path, pulse: Pulse, known: Collection[str]) -> tuple[Sighting, ...]:
     """Repeat the calls of a rehearsal with raised values. Return possible races by values of earlier calls.
 
     Tables in `known` are left out: another race of them has been found.
@@ -157,7 +157,7 @@ def _old_values(
     if not raised_folder or not (raised := raise_values(raised_folder, first.first_copy, writes)):
         return ()
     again = first.on_copy_of(raised_folder, folder / "again")
-    again.repeat(first.order, pulse, until)
+    again.repeat(first.order, pulse)
     return tuple(
         _sighting(name, suspicion, count, len(first.calls[name]))
         for name, count, suspicion in old_values(writes, again.calls_in_order(), raised)
@@ -259,10 +259,11 @@ class Rehearsal:
         calls = {name: iter(statements) for name, statements in self.calls.items()}
         return [(name, next(calls[name])) for name in self.order]
 
-    def repeat(self, order: Sequence[str], pulse: Pulse, until: float) -> None:
-        """Call the transactions in an order, in one process, until one fails or the time `until` is over."""
+    def repeat(self, order: Sequence[str], pulse: Pulse) -> None:
+        """Call the transactions in an order, in one process, until a call fails or REPEAT_S are over."""
         try:
-            self.start(pulse, until - time.monotonic())
+            self.start(pulse, START_S)
+            until = time.monotonic() + REPEAT_S
             for name in order:
                 if not self._process or time.monotonic() >= until:
                     return

@@ -35,6 +35,11 @@ def update(transaction: int, n: int = 5, at: str = "write", **facts: Any) -> Tra
     return TracedStatement("UPDATE t SET n = 5 WHERE id = 1", at, transaction=transaction, write=what)
 
 
+def insert(**facts: Any) -> TracedStatement:
+    what = Write(OTHER, INSERT, keys=KEYS, rows=row(1))._replace(**facts)
+    return TracedStatement("INSERT INTO u VALUES (1)", "write", transaction=3, write=what)
+
+
 READ = [query(1), update(1)]
 MORE = [query(9, rows=row(2)), update(9, rows=row(2))]
 CLAIM = [query(1, "SELECT n FROM t WHERE state = 'new'"), update(1, sets=frozenset({"state"}))]
@@ -60,6 +65,9 @@ LOCK = frozenset({(1, 2, 3)})
         ([READ, [update(2, wheres=frozenset({"id", "n"}))]], False),
         ([READ, [update(2, wheres=frozenset({"id", "n"}))], [update(3)]], False),
         ([CLAIM, [update(2)]], False),
+        ([[query(1), insert()], [update(2)]], False),
+        ([[query(1), insert(numbered=True)], [update(2)]], True),
+        ([[query(1), insert(rows=frozenset())], [update(2)]], True),
         ([[query(1, locks=LOCK)], [update(2)._replace(locks=LOCK)]], False),
         ([[query(1), update(1, kind=INSERT)], [update(2)]], False),
         ([READ, [update(2, kept=frozenset("n"), numbers={})]], True),
@@ -75,6 +83,12 @@ def test_row_that_the_process_added_when_it_connected_is_its_own() -> None:
     own = OwnRows(1, frozenset({("t", (("id",), (1,)))}))
     assert old_writes([query(1)], [("work", [update(2)])], ())
     assert not old_writes([query(1)], [("work", [update(2)])], [own])
+
+
+def test_suspicion_names_the_query_of_the_written_row() -> None:
+    queries = [query(1, f"SELECT n FROM t WHERE id = {number} LIMIT 1", rows=None) for number in (1, 2)]
+    (old,) = old_writes(queries, [("work", [update(2)])], ())
+    assert old.query == queries[0]
 
 
 def test_column_that_no_call_changes_is_left_out() -> None:
@@ -238,6 +252,30 @@ def move():
 """
 
 
+CLAIMS = f"""{SETUP.replace("(2, 100)", "(2, 100), (3, 100), (4, 100), (5, 100), (6, 100)")}
+mine = {{}}
+
+@connect
+def opened(path):
+    return sqlite3.connect(path, timeout=30, isolation_level=None)
+
+@transaction
+def show(db):
+    db.execute("SELECT balance FROM account").fetchall()
+
+@transaction
+def work(db):
+    if not mine:
+        mine.update(db.execute(
+            "UPDATE account SET version = version + 1 WHERE id = "
+            "(SELECT min(id) FROM account WHERE version % 2 = 0) RETURNING id, balance"
+        ).fetchall())
+    for number in mine:
+        mine[number] += next(pairs)[0] * 2 - 3
+        db.execute("UPDATE account SET balance = ? WHERE id = ?", (mine[number], number))
+"""
+
+
 @dataclass
 class Change:
     """Edits that make a right program of a wrong one."""
@@ -264,6 +302,7 @@ RIGHT = {
     "data_version": Change(CACHE, {"for number, change": LOOKS}),
     "absolute": Change(CACHE, {"cache[number] += change": "cache[number] = 100 + change"}),
     "computed": Change(CACHE, {"balance = ? WHERE": "balance = balance + ? WHERE"}),
+    "claims": Change(CLAIMS, {}),
     "expires": Change(SQLALCHEMY, {", expire_on_commit=False": ""}),
     "gets_again": Change(PEEWEE, {"accounts[number] or ": ""}),
 }
