@@ -53,10 +53,9 @@ class KeysSource(StepSource):
 
     def params(self, step: Step) -> list[Row]:
         """Return (integer id, id of the user, id of the item) for each row to insert."""
-        first = first_number(self._spec, step.rows[0][0])
         return [
             (number, self._users[user], self._items[item])
-            for number, (user, item) in enumerate(step.rows, first)
+            for number, (user, item) in numbered_picks(self._spec, step)
         ]
 
 
@@ -120,12 +119,13 @@ def picked_by(case: Case, user: int) -> list[int]:
     return random.sample(range(picks.items), count)
 
 
-def first_number(picks: Picks, user: int) -> int:
-    """Return the first integer id of a user's rows.
+def numbered_picks(picks: Picks, step: Step) -> Iterable[tuple[int, Row]]:
+    """Return the picks of a step with their integer ids, as tuples (id, (user's number, item's number)).
 
     Each user has a separate range of ids, so that the workers need no common counter.
     """
-    return user * picks.most_picks + 1
+    user = step.rows[0][0]
+    return enumerate(step.rows, user * picks.most_picks + 1)
 
 
 # Makers of ids with 16 bytes. They use libraries, as an application would. Libraries are imported when they

@@ -248,7 +248,12 @@ class KeysWork(ClassicWork):
         yield examined("foreign keys", lambda: self.foreign_keys("picks", pulse))
         if self.picks.own_id:
             by_worker = (
-                [[ids[pick] for pick in step.rows if pick in ids] for step in self.steps_of(outcome.worker)]
+                [
+                    (number, ids[pick])
+                    for step in self.steps_of(outcome.worker)
+                    for number, pick in keys_worker.numbered_picks(self.picks, step)
+                    if pick in ids
+                ]
                 for outcome in outcomes
             )
             yield check_ids(by_worker, self.picks.id_type)

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from sqlstress.engine.summary import outcomes
 from sqlstress.experiments.classics import keys_worker as worker
-from sqlstress.experiments.classics.keys_worker import first_number, insert_statement, picked_by, users_of
+from sqlstress.experiments.classics.keys_worker import insert_statement, picked_by, users_of
 from sqlstress.experiments.classics.spec import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.classics.steps import Step
 from sqlstress.experiments.classics.work import NOW, definitions
 from sqlstress.report.case import Case
 from tests.example_report import example_report
@@ -303,5 +304,9 @@ def test_seed_is_the_same_work_whatever_the_schema_and_the_type() -> None:
 
 @given(loads, st.integers(0, 1000))
 def test_no_two_users_have_a_number_in_common(load: Picks, user: int) -> None:
-    last = first_number(load, user) + load.most_picks - 1
-    assert first_number(load, user + 1) > last
+    first, second = (
+        [number for number, _ in worker.numbered_picks(load, step)]
+        for each in (user, user + 1)
+        for step in [Step("picks", [(each, item) for item in picked_by(case_of_load(load), each)])]
+    )
+    assert first[-1] < second[0]
