@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.engine.protocols import DONE, Chunk, Findings, Stamps
+from sqlstress.engine.protocols import Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.experiments.classics.steps import BEGIN, CHECKPOINT, COMMIT, DELETE, Step, StepSource
@@ -42,11 +43,8 @@ SQL = {
 """SQL of each kind of statement, without the checkpoint."""
 
 
-def steps_of(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
-    """Yield the statements of a cycle, by its number from 1.
-
-    `salt` is a number that differs between trials. It is part of the values of rows, so that they are unique.
-    """
+def cycle_steps(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
+    """Yield the statements of a cycle, by its number from 1. `salt` makes the values of rows unique."""
     prefix = f"salt {salt} cycle {cycle}"
     left_over = cycling.rows if cycle > 1 else 0
     in_transaction = cycling.transaction == "run"
@@ -62,7 +60,7 @@ def steps_of(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
 
 
 class CyclesSource(StepSource):
-    """Source of the statements of all cycles, until the time limit.
+    """Source of the statements of all cycles.
 
     A chunk of steps ends with a cycle, because the state of the WAL is read between two cycles.
     """
@@ -70,48 +68,53 @@ class CyclesSource(StepSource):
     def __init__(
         self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
-        client = place.client(worker) if place.stores else None
-        self._cycling: Cycling = case.spec
-        calls = calls_of(client) if client else dict.fromkeys((*SQL, CHECKPOINT), lambda _: None)
-        super().__init__(shared[0], worker, client, calls, (), self._cycling.timeout_s)
+        super().__init__(case, place, worker, salt, shared)
         has_wal = case.settings.journal_mode == "wal"
         self._wal_states = WalStates(place.paths[0]) if place.stores and has_wal else None
         self._sums: Counter[str] = Counter()
         """Sum of the times of the current cycle's statements, by kind of statement, in ns."""
         self._statements: list[int] = []
         self._bounds: list[int] = []
-        self._cycles = self._cycle_by_cycle(calls, salt)
 
-    def _cycle_by_cycle(self, calls: dict[str, Operation], salt: int) -> Iterator[None]:
-        """Set the statements to run next before each yield.
+    @staticmethod
+    def steps_of(case: Case, worker: int, salt: int) -> Iterator[Step]:
+        for cycle in range(1, case.spec.cycles + 1):
+            yield from cycle_steps(case.spec, cycle, salt)
 
-        These are the statements of a cycle, and at last the closing checkpoint. `calls` has the function that
-        runs each kind of statement. `salt` is that of `steps_of`.
-        """
-        for cycle in range(1, self._cycling.cycles + 1):
-            self._steps = self._operations(calls, steps_of(self._cycling, cycle, salt))
-            yield
+    def groups(self) -> Iterator[Iterable[Step]]:
+        """Yield the statements of each cycle, and at last the closing checkpoint."""
+        for cycle in range(1, self.case.spec.cycles + 1):
+            yield cycle_steps(self.case.spec, cycle, self.salt)
             self._statements.append(self._sums[INSERT] + self._sums[DELETE])
             self._bounds.append(self._sums[BEGIN] + self._sums[COMMIT])
             self._sums.clear()
             if self._wal_states:
                 self._wal_states.read()
         if self._wal_states:
-            self._steps = self._operations(calls, [Step(CHECKPOINT)])
-            yield
+            yield [Step(CHECKPOINT)]
+
+    def calls(self, client: SqliteClient | None) -> dict[str, Operation]:
+        if client is None:
+            return dict.fromkeys((*SQL, CHECKPOINT), lambda _: None)
+        connection = client.connect(0)
+
+        def checkpoint(_: object) -> None:
+            # Closing the connection would also run a checkpoint, but would hide that a lock prevented the
+            # checkpoint. So it is run explicitly.
+            ((busy, *_),) = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+            if busy:
+                raise EnvironmentFailure(
+                    "the final checkpoint timed out waiting for a lock. Close other programs that read the "
+                    "database."
+                )
+
+        return {**{kind: connection.writer(sql) for kind, sql in SQL.items()}, CHECKPOINT: checkpoint}
 
     def params(self, step: Step) -> Any:
         return step.rows[0] if step.rows else ()
 
     def timeout_note(self) -> str:
-        return f"{len(self._statements)} of {self._cycling.cycles} cycles were done"
-
-    def next_chunk(self, size: int) -> Chunk | None:
-        chunk = super().next_chunk(size)
-        if chunk is None and self.seen.outcome == DONE:
-            for _ in self._cycles:
-                return super().next_chunk(size)
-        return chunk
+        return f"{len(self._statements)} of {self.case.spec.cycles} cycles were done"
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         super().settle(chunk, done, results, stamps)
@@ -133,75 +136,34 @@ class CyclesSource(StepSource):
             self._wal_states.close()
 
 
-def calls_of(client: SqliteClient) -> dict[str, Operation]:
-    """Return the function that runs each kind of statement, by kind."""
-    connection = client.connect(0)
-
-    def checkpoint(_: object) -> None:
-        # Closing the connection would also run a checkpoint, but would hide that a lock prevented the
-        # checkpoint. So it is run explicitly.
-        ((busy, *_),) = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-        if busy:
-            raise EnvironmentFailure(
-                "the final checkpoint timed out waiting for a lock. Close other programs that read the "
-                "database."
-            )
-
-    return {**{kind: connection.writer(sql) for kind, sql in SQL.items()}, CHECKPOINT: checkpoint}
-
-
 # The state of the WAL at the end of each cycle.
 
 
 class WalStates:
-    """States of the WAL after each cycle, from the wal-index (-shm).
-
-    After a failure to open or read the wal-index, only the states read before are kept.
-    """
+    """States of the WAL after each cycle, from the wal-index (-shm), until it cannot be opened or read."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
         self._index: OpenIndex | None = None
-        self._states: list[tuple[int, int, int]] = []
-        """Numbers of frames, checkpointed frames and restarts of the WAL, after each cycle."""
-        self._salt: int | None = None
-        self._is_over = False
+        self._states: list[WalIndex] = []
+        self._failed = False
 
     def read(self) -> None:
         """Read and store the state of the WAL at the end of a cycle."""
         # Imported only when needed, because an import delays the start of a worker.
         from sqlstress.targets.sqlite.walindex import OpenIndex
 
-        if self._is_over:
-            return
-        try:
+        state = None
+        with suppress(OSError, ValueError):
             self._index = self._index or OpenIndex(self._database)
-            seen = self._index.read()
-        except (OSError, ValueError):
-            seen = None
-        if seen:
-            self.note(seen)
-        self._is_over = seen is None
-
-    def note(self, seen: WalIndex) -> None:
-        """Store `seen`, a state of the WAL.
-
-        A new WAL salt (random number in the WAL's header) means that a writer restarted the WAL at its
-        beginning. It is not the salt of `steps_of`.
-        """
-        restarts = self._states[-1][2] if self._states else 0
-        if seen.frames:  # A WAL without frames still has the salt of its last frames.
-            restarts += self._salt not in (None, seen.salt)
-            self._salt = seen.salt
-        self._states.append((seen.frames, seen.checkpointed, restarts))
+            state = self._index.read()
+        self._failed |= state is None
+        if state and not self._failed:
+            self._states.append(state)
 
     def series(self) -> list[tuple[str, str, list[int]]]:
         """Return the WAL's series as (name, unit, value of each cycle); empty without values."""
-        from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
-
-        figures = ((WAL_FRAMES, "frames"), (CHECKPOINTED_FRAMES, "frames"), (WAL_RESTARTS, "restarts"))
-        values = zip(*self._states, strict=True)
-        return [(name, unit, [*of_figure]) for (name, unit), of_figure in zip(figures, values, strict=False)]
+        return wal_series(self._states) if self._states else []
 
     def close(self) -> None:
         """Close the wal-index. Call this before the connections close on Windows, and afterwards elsewhere.
@@ -210,3 +172,23 @@ class WalStates:
         """
         if self._index:
             self._index.close()
+
+
+def wal_series(states: Sequence[WalIndex]) -> list[tuple[str, str, list[int]]]:
+    """Return the series of these states, one per cycle, as (name, unit, value of each cycle).
+
+    A new WAL salt (random number in the WAL's header) means that a writer restarted the WAL at its beginning.
+    It is not the salt of a trial.
+    """
+    from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
+
+    salt, restarts = None, [0]
+    for state in states:
+        is_restarted = state.frames > 0 and salt not in (None, state.salt)
+        restarts.append(restarts[-1] + is_restarted)
+        salt = state.salt if state.frames else salt  # A WAL without frames still has its former salt.
+    return [
+        (WAL_FRAMES, "frames", [state.frames for state in states]),
+        (CHECKPOINTED_FRAMES, "frames", [state.checkpointed for state in states]),
+        (WAL_RESTARTS, "restarts", restarts[1:]),
+    ]

@@ -19,9 +19,8 @@ from sqlstress.statistics.units import NS_PER_MS
 if TYPE_CHECKING:
     from sqlstress.experiments.classics.spec import Picks
     from sqlstress.report.case import Case
-    from sqlstress.targets.dry import DryPlace
+    from sqlstress.targets.sqlite.connections import SqliteClient
     from sqlstress.targets.sqlite.drivers import Connection, Row
-    from sqlstress.targets.sqlite.place import SqlitePlace
     from sqlstress.targets.views import Operation
 
 USERS = "SELECT id FROM users ORDER BY rowid"
@@ -36,26 +35,33 @@ class KeysSource(StepSource):
     With the driver `dry`, which has no database, a transaction only makes the rows.
     """
 
-    def __init__(
-        self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
-    ) -> None:
-        client = place.client(worker) if place.stores else None
-        self._spec: Picks = case.spec
-        self._users: Sequence[Any] = range(case.spec.users)
-        self._items: Sequence[Any] = range(case.spec.items)
-        rows = row_maker(case.spec)
-        insert: Operation = lambda picks: deque(rows(picks), 0)  # noqa: E731
-        if client:
-            connection = client.connect(0)
-            self._users, self._items = ([row[0] for row in connection.rows(sql)] for sql in (USERS, ITEMS))
-            insert = client.retried(insertion(case.spec, connection, rows), connection.rollback)
-        super().__init__(shared[0], worker, client, {PICKS: insert}, steps_of(case, worker))
+    _users: Sequence[Any]
+    _items: Sequence[Any]
+
+    @staticmethod
+    def steps_of(case: Case, worker: int, salt: int) -> Iterator[Step]:
+        """Yield a worker's transactions. Their rows are pairs (user's number, item's number).
+
+        `params` replaces the numbers by ids.
+        """
+        for user in users_of(case, worker):
+            yield Step(PICKS, [(user, item) for item in picked_by(case, user)])
+
+    def calls(self, client: SqliteClient | None) -> dict[str, Operation]:
+        picks: Picks = self.case.spec
+        rows = row_maker(picks)
+        if client is None:
+            self._users, self._items = range(picks.users), range(picks.items)
+            return {PICKS: lambda picked: deque(rows(picked), 0)}
+        connection = client.connect(0)
+        self._users, self._items = ([row[0] for row in connection.rows(sql)] for sql in (USERS, ITEMS))
+        return {PICKS: client.retried(insertion(picks, connection, rows), connection.rollback)}
 
     def params(self, step: Step) -> list[Row]:
         """Return (integer id, id of the user, id of the item) for each row to insert."""
         return [
             (number, self._users[user], self._items[item])
-            for number, (user, item) in numbered_picks(self._spec, step)
+            for number, (user, item) in numbered_picks(self.case.spec, step)
         ]
 
 
@@ -95,15 +101,6 @@ def insert_statement(picks: Picks) -> str:
 
 # The picks of a user depend on the seed, and not on the schema or the type of id. So all schemas and types
 # get the same picks, and the check of the data can compute them without the workers.
-
-
-def steps_of(case: Case, worker: int) -> Iterator[Step]:
-    """Yield a worker's transactions. Their rows are pairs (user's number, item's number).
-
-    `KeysSource.params` replaces the numbers by ids.
-    """
-    for user in users_of(case, worker):
-        yield Step(PICKS, [(user, item) for item in picked_by(case, user)])
 
 
 def users_of(case: Case, worker: int) -> range:

@@ -23,7 +23,6 @@ from sqlstress.targets.sqlite.drivers import Connection, Row
 if TYPE_CHECKING:
     from sqlstress.experiments.classics.spec import Method
     from sqlstress.report.case import Case
-    from sqlstress.targets.sqlite.place import SqlitePlace
     from sqlstress.targets.views import Operation
 
 
@@ -91,43 +90,38 @@ def rows_of(case: Case) -> list[Row]:
     return [(a, b, PENDING) for a, b in pairs(method.scale)]
 
 
-def steps_of(case: Case) -> Iterator[Step]:
-    """Yield the steps of a case: one for each statement.
-
-    The method 1b1 has a statement for each row. If it queries, or if one transaction has all rows, a step
-    runs BATCH statements.
-    """
-    method: Method = case.spec
-    rows = rows_of(case)
-    row_by_row = 1 if method.phase != QUERY and not method.transaction else BATCH
-    size = {"1b1": row_by_row, "BLK/n": method.chunk}.get(method.name, max(1, len(rows)))
-    if method.transaction:
-        yield Step(BEGIN)
-    for start in range(0, len(rows), size):
-        yield Step(method.phase, rows[start : start + size])
-    if method.transaction:
-        yield Step(COMMIT)
-
-
 class MethodsSource(StepSource):
     """Source of a case's operations, until a limit of SQLite is met."""
 
-    def __init__(
-        self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
-    ) -> None:
-        self.case, method = case, case.spec
-        client = place.client(worker)
-        connection = client.connect(0)
+    @staticmethod
+    def steps_of(case: Case, worker: int, salt: int) -> Iterator[Step]:
+        """Yield the steps of a case: one for each statement.
+
+        The method 1b1 has a statement for each row. If it queries, or if one transaction has all rows, a step
+        runs BATCH statements.
+        """
+        method: Method = case.spec
+        rows = rows_of(case)
+        row_by_row = 1 if method.phase != QUERY and not method.transaction else BATCH
+        size = {"1b1": row_by_row, "BLK/n": method.chunk}.get(method.name, max(1, len(rows)))
+        if method.transaction:
+            yield Step(BEGIN)
+        for start in range(0, len(rows), size):
+            yield Step(method.phase, rows[start : start + size])
+        if method.transaction:
+            yield Step(COMMIT)
+
+    def calls(self, client: Any) -> dict[str, Operation]:
+        connection, method = client.connect(0), self.case.spec
         operations: Callable[..., dict[str, Operation]] = sql_operations
-        if case.driver == "peewee":
+        if self.case.driver == "peewee":
             from sqlstress.experiments.classics.orm import orm_operations as operations
-        calls: dict[str, Operation] = {
-            method.phase: operations(case, connection)[method.name],
+        self._answer: list[Any] = []
+        return {
+            method.phase: operations(self.case, connection)[method.name],
             BEGIN: lambda _: connection.rows("BEGIN"),
             COMMIT: lambda _: connection.rows("COMMIT"),
         }
-        self._answer: list[Any] = []
-        super().__init__(shared[0], worker, client, calls, steps_of(case), method.timeout_s)
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         # Only a statement for all rows meets a limit. It is the only step of the case, so no step must be

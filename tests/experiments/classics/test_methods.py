@@ -34,6 +34,7 @@ from sqlstress.experiments.classics.spec import SCALES as PLANNED
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite.drivers import Row
 from tests.experiments.classics.cases import FAST, Ran, cell, prepare_cell, run, work_as
+from tests.experiments.measured import SALT
 from tests.rows import mostly_thorough
 
 SCALES = {"insert": 30, "allocate": 9, "query": 36}
@@ -60,7 +61,7 @@ def test_every_method_does_its_work(tricks: tuple[str, ...], driver: str, tmp_pa
     assert [found.outcome for found in ran.findings] == [DONE]
     assert verdict.status == "ok", verdict
     assert sum(totals.rows for totals in ran.totals) == case.spec.rows
-    kinds = Counter(step.kind for step in worker.steps_of(case))
+    kinds = Counter(step.kind for step in worker.MethodsSource.steps_of(case, 1, SALT))
     assert [totals.operations for totals in ran.totals] == [kinds]
     assert {found.effective["journal_mode"] for found in ran.findings} == {case.settings.journal_mode}
     counted = {"insert": "samples", "allocate": "results", "query": "values read"}[case.spec.phase]

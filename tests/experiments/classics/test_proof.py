@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.classics import keys_worker
-from sqlstress.experiments.classics.keys_worker import picked_by
+from sqlstress.experiments.classics.keys_worker import KeysSource, picked_by
 from sqlstress.experiments.classics.proof import check_ids, check_rows
 from sqlstress.experiments.classics.spec import Picks
 from sqlstress.experiments.classics.steps import (
@@ -28,6 +27,7 @@ from sqlstress.experiments.classics.work import numbered, pick_name
 from sqlstress.report import Check
 from sqlstress.report.case import Case
 from tests.example_report import assert_golden_texts
+from tests.experiments.measured import SALT
 
 # The rows that steps leave, compared with SQLite itself.
 
@@ -184,8 +184,8 @@ def picks(*users: int) -> list[Pick]:
 
 def check_picks(rows: Sequence[Pick], died: bool = False) -> Check:
     """Check picks. Worker 2 perhaps died during the transaction of user 3."""
-    first = possible_tables(keys_worker.steps_of(KEYS, 1), 3, died=False)
-    second = possible_tables(keys_worker.steps_of(KEYS, 2), 1 if died else 2, died)
+    first = possible_tables(KeysSource.steps_of(KEYS, 1, SALT), 3, died=False)
+    second = possible_tables(KeysSource.steps_of(KEYS, 2, SALT), 1 if died else 2, died)
     return check_rows("picks", rows, [first, second], pick_name)
 
 
