@@ -46,26 +46,19 @@ class _Experiment(Experiment):
         return "rows"
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> Any:
-        from sqlstress.experiments.classics import work
+        from sqlstress.experiments.classics.work import WORKS
 
-        works = {"methods": work.MethodsWork, "keys": work.KeysWork, "cycles": work.CyclesWork}
-        return works[self.name](case, place, salt, carry)
+        return WORKS[self.name](case, place, salt, carry)
 
     def worker_half(self) -> Callable[..., Any]:
-        from sqlstress.experiments.classics import cycles_worker, keys_worker, methods_worker
+        from sqlstress.experiments.classics.worker import SOURCES
 
-        sources: dict[str, Callable[..., Any]] = {
-            "methods": methods_worker.MethodsSource,
-            "keys": keys_worker.KeysSource,
-            "cycles": cycles_worker.CyclesSource,
-        }
-        return sources[self.name]
+        return SOURCES[self.name]
 
     def presenter(self) -> Any:
-        from sqlstress.experiments.classics import show
+        from sqlstress.experiments.classics.show import PRESENTERS
 
-        shown = {"methods": show.MethodsShown, "keys": show.KeysShown, "cycles": show.CyclesShown}
-        return shown[self.name]()
+        return PRESENTERS[self.name]()
 
 
 # Methods.

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import peewee
 
-from sqlstress.experiments.classics.methods_worker import Pair, record, sql_operations
-from sqlstress.experiments.classics.steps import QUERY
+from sqlstress.experiments.classics.worker import QUERY, Pair, record, sql_operations
 from sqlstress.targets.sqlite.drivers import Row
 
 if TYPE_CHECKING:

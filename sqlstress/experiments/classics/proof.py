@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from sqlstress.experiments.classics.keys_worker import ASCENDING, SIZE
+from sqlstress.experiments.classics.worker import ASCENDING, SIZE
 from sqlstress.report import Check
 from sqlstress.report.results import CheckCounter
 
@@ -79,7 +79,7 @@ def check_ids(by_worker: Iterable[Iterable[tuple[int, Any]]], id_type: str) -> C
                 tally.problem(f"{text} is not of the type {id_type}")
             elif pick_id in seen:
                 tally.problem(f"{text} is there twice")
-            elif is_blob and id_type in ASCENDING and pick_id < latest:
+            elif is_blob and id_type == ASCENDING and pick_id < latest:
                 tally.problem(f"{text} was made after {short_id(latest)}, and is less")
             seen.add(pick_id)
             latest = pick_id if is_blob else latest

@@ -502,3 +502,10 @@ def _traces(label: str, times: CycleTimes, number: int) -> Iterator[Plain]:
             f"{label}: checkpoint", marked, times_ms, text, color=colour(number), size=10, symbol="diamond"
         )
         yield {**diamonds, "legendgroup": label, "showlegend": False}
+
+
+PRESENTERS: dict[str, type[ClassicShown]] = {
+    "methods": MethodsShown,
+    "keys": KeysShown,
+    "cycles": CyclesShown,
+}

@@ -9,17 +9,26 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlstress.engine.ordered import OperationLedger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import Outcome
-from sqlstress.experiments.classics.cycles_worker import DEFINITION, CyclesSource
-from sqlstress.experiments.classics.keys_worker import MAKERS, KeysSource, numbered_picks
-from sqlstress.experiments.classics.methods_worker import PATH, SCHEMA, VALUE, MethodsSource, pairs, value
 from sqlstress.experiments.classics.proof import check_ids, check_rows, short_id
 from sqlstress.experiments.classics.spec import Method, Picks
-from sqlstress.experiments.classics.steps import Step, StepSource, possible_tables
+from sqlstress.experiments.classics.worker import (
+    CYCLES_TABLE,
+    MAKERS,
+    METHODS_TABLES,
+    PATH,
+    SOURCES,
+    VALUE,
+    KeysSource,
+    numbered_picks,
+    pairs,
+    possible_tables,
+    value,
+)
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import CheckCounter
@@ -34,8 +43,6 @@ class ClassicWork(ProvenWork):
     """Base class. Each worker counts its completed steps in shared memory."""
 
     place: SqlitePlace
-    source: ClassVar[type[StepSource]]
-    """Class whose `steps_of` yields the steps of a worker."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
@@ -58,13 +65,11 @@ class ClassicWork(ProvenWork):
     def fill(self, connection: Connection, pulse: Pulse) -> None:
         """Insert the rows that are there before the workers start; none by default."""
 
-    def steps_of(self, worker: int) -> Iterator[Step]:
-        return self.source.steps_of(self.case, worker, self.salt)
-
     def tables(self, outcome: Outcome, pulse: Pulse) -> list[list[Row]]:
         """Return the lists of rows that a worker may have left, in order of insertion."""
         done = OperationLedger(self._words, outcome.worker).acknowledged()
-        return possible_tables(with_pulses(self.steps_of(outcome.worker), pulse), done, outcome.died)
+        steps = SOURCES[self.case.workload].steps_of(self.case, outcome.worker, self.salt)
+        return possible_tables(with_pulses(steps, pulse), done, outcome.died)
 
     def rows(self, query: str, pulse: Pulse) -> Iterator[Row]:
         """Yield the rows of a query."""
@@ -96,8 +101,6 @@ def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
 class MethodsWork(ClassicWork):
     """Work of methods: the file must have each acknowledged sample and result once."""
 
-    source = MethodsSource
-
     @property
     def _samples(self) -> int:
         """Number of samples in the file before the worker starts."""
@@ -105,7 +108,7 @@ class MethodsWork(ClassicWork):
         return {"insert": 0, "allocate": method.scale, "query": method.samples}[method.phase]
 
     def definitions(self) -> Iterable[str]:
-        return SCHEMA
+        return METHODS_TABLES
 
     def fill(self, connection: Connection, pulse: Pulse) -> None:
         paths = ((PATH.format(number),) for number in with_pulses(range(self._samples), pulse))
@@ -207,8 +210,6 @@ class KeysWork(ClassicWork):
     Each acknowledged pick must be there once.
     """
 
-    source = KeysSource
-
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
         self.picks: Picks = case.spec
@@ -244,7 +245,7 @@ class KeysWork(ClassicWork):
             by_worker = (
                 [
                     (number, ids[pick])
-                    for step in self.steps_of(outcome.worker)
+                    for step in KeysSource.steps_of(self.case, outcome.worker, self.salt)
                     for number, pick in numbered_picks(self.picks, step)
                     if pick in ids
                 ]
@@ -313,10 +314,8 @@ def pick_name(pick: Pick | str) -> str:
 class CyclesWork(ClassicWork):
     """Work of cycles: a table, which must have the rows of the last acknowledged commit."""
 
-    source = CyclesSource
-
     def definitions(self) -> Iterable[str]:
-        return (DEFINITION,)
+        return (CYCLES_TABLE,)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Yield the checks of the file and of its table."""
@@ -325,3 +324,6 @@ class CyclesWork(ClassicWork):
         stored = self.rows("SELECT id, value FROM t1", pulse)
         yield from self.sound(pulse)
         yield examined("last commit", lambda: check_rows("last commit", stored, [tables]))
+
+
+WORKS: dict[str, type[ClassicWork]] = {"methods": MethodsWork, "keys": KeysWork, "cycles": CyclesWork}

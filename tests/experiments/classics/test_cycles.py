@@ -18,14 +18,19 @@ from hypothesis import strategies as st
 from sqlstress.engine.protocols import DONE, TIMEOUT, Stamps
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.experiments.classics.cycles_worker import (
+from sqlstress.experiments.classics.spec import Cycling
+from sqlstress.experiments.classics.worker import (
+    BEGIN,
+    CHECKPOINT,
+    COMMIT,
+    DELETE,
     INSERT,
     CyclesSource,
+    Step,
     WalStates,
+    committed,
     wal_series,
 )
-from sqlstress.experiments.classics.spec import Cycling
-from sqlstress.experiments.classics.steps import BEGIN, CHECKPOINT, COMMIT, DELETE, Step, committed
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.statistics.units import NS_PER_S

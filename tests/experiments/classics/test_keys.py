@@ -16,11 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.engine.summary import outcomes
-from sqlstress.experiments.classics import keys_worker as worker
-from sqlstress.experiments.classics.keys_worker import insert_statement, picked_by, users_of
+from sqlstress.experiments.classics import worker
 from sqlstress.experiments.classics.spec import ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.classics.steps import Step
 from sqlstress.experiments.classics.work import NOW, definitions
+from sqlstress.experiments.classics.worker import Step, insert_statement, picked_by, users_of
 from sqlstress.report.case import Case
 from tests.example_report import example_report
 from tests.experiments.classics.cases import keys_case
@@ -223,7 +222,7 @@ def test_ids_are_unique_and_ascend_if_their_type_guarantees_it(id_type: str) -> 
     made = [make() for _ in range(30_000)]
     assert len(set(made)) == len(made)
     assert set(map(len, made)) == {worker.SIZE}
-    assert ascends(made) == (id_type in worker.ASCENDING)
+    assert ascends(made) == (id_type == worker.ASCENDING)
 
 
 @given(clocks)

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT
 from sqlstress.errors import UsageError
-from sqlstress.experiments.classics import methods_worker as worker
-from sqlstress.experiments.classics import orm
-from sqlstress.experiments.classics.methods_worker import (
-    SCHEMA,
+from sqlstress.experiments.classics import orm, worker
+from sqlstress.experiments.classics.orm import MODELS
+from sqlstress.experiments.classics.spec import SCALES as PLANNED
+from sqlstress.experiments.classics.worker import (
+    METHODS_TABLES,
     VALUE,
     objections,
     pairs,
@@ -29,8 +30,6 @@ from sqlstress.experiments.classics.methods_worker import (
     refusal,
     value,
 )
-from sqlstress.experiments.classics.orm import MODELS
-from sqlstress.experiments.classics.spec import SCALES as PLANNED
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite.drivers import Row
 from tests.experiments.classics.cases import FAST, Ran, cell, prepare_cell, run, work_as
@@ -181,7 +180,7 @@ def test_tables_are_those_that_peewee_creates_for_the_models() -> None:
     database.create_tables(MODELS, safe=False)
     created = [row[0] for row in database.connection().execute(DEFINITIONS)]  # type: ignore[no-untyped-call]
     database.close()
-    assert sorted(created) == sorted(SCHEMA)
+    assert sorted(created) == sorted(METHODS_TABLES)
 
 
 @given(st.integers(2, 40))

@@ -11,19 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.classics.keys_worker import KeysSource, picked_by
 from sqlstress.experiments.classics.proof import check_ids, check_rows
 from sqlstress.experiments.classics.spec import Picks
-from sqlstress.experiments.classics.steps import (
+from sqlstress.experiments.classics.work import numbered, pick_name
+from sqlstress.experiments.classics.worker import (
     BEGIN,
     COMMIT,
     DELETE,
     QUERY,
+    KeysSource,
     Step,
     committed,
+    picked_by,
     possible_tables,
 )
-from sqlstress.experiments.classics.work import numbered, pick_name
 from sqlstress.report import Check
 from sqlstress.report.case import Case
 from tests.example_report import assert_golden_texts
