@@ -37,10 +37,7 @@ from sqlstress.request import check_locking, is_exclusive
 
 
 class _Experiment(Experiment):
-    """Base class. By the experiment's name, it finds the classes of its three parts.
-
-    The parts are the parent's work, the worker's source of statements, and the presenter of results.
-    """
+    """Base class. It finds the classes of the experiment's parts by the experiment's name."""
 
     def rate_units(self, case: Case) -> str:
         return "rows"
@@ -72,11 +69,7 @@ def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
 
 
 def _check_scale(method: Method) -> None:
-    """Raise UsageError if the phase does not support the scale.
-
-    The phase allocate has a minimum and maximum number of samples. In the phase query, the pairs must not
-    need more samples than the table has.
-    """
+    """Raise UsageError if the scale is not supported by the phase, or needs too many samples."""
     if method.phase == "allocate" and not 2 <= method.scale <= MOST_SAMPLES:
         raise UsageError(
             f"--scale {method.scale} is not supported by the phase allocate. Give 2 to {MOST_SAMPLES:,} "
@@ -190,10 +183,7 @@ class MethodsExperiment(_Experiment):
 
 
 MOST_PICKS = 10_000_000
-"""Maximum number of picks (rows) in a case of the experiment keys.
-
-The check of the data has all picks in memory.
-"""
+"""Maximum number of picks (rows) in a case of keys, because the check of the data has all in memory."""
 USERS = 150
 """Default number of users. With 1000, as published, five trials of each case would take several minutes."""
 
@@ -325,11 +315,7 @@ class CyclesExperiment(_Experiment):
     label_fields = frozenset(("transaction",))
 
     def cases(self, request: CyclesRequest) -> Iterator[Case]:
-        """Yield a case for each setting, such as "wal-tx". Raises UsageError.
-
-        A setting is a journal mode, with "tx" for one transaction over the whole run, and "off" for no
-        automatic checkpoints.
-        """
+        """Yield a case for each setting (see PUBLISHED in spec.py), such as "wal-tx". Raises UsageError."""
         _check_cycles(request)
         for name in dict.fromkeys(request.selection.settings):
             journal, *rest = name.split("-")

@@ -47,10 +47,7 @@ class Compared:
     is_time: bool = False
     """Whether the figure is a time, so that less is better."""
     part: Callable[[Case], str] = lambda _: ""
-    """Function from a case to the name of its part of the table.
-
-    The name is empty if the table has only one part.
-    """
+    """Function from a case to the name of its part of the table; empty if there is only one part."""
     special: str = ""
     """First word of the names of cases that only some applications can use, such as "SPC".
 
@@ -58,10 +55,7 @@ class Compared:
     """
 
     def rates(self, run: Run) -> dict[int, float]:
-        """Return {number of the pass: rate}. The rate is the inverse of the figure if that is a time.
-
-        The numbers are those of the passes in which the run was measured.
-        """
+        """Return {number of the pass: rate}. The rate is the inverse of the figure if that is a time."""
         figures = run.by_pass(self.figure)
         return {index: 1 / time for index, time in figures.items()} if self.is_time else figures
 
@@ -259,10 +253,7 @@ def checkpoints_in(
 
 
 def total_ns(trial: Trial) -> float:
-    """Return the time of a trial in ns, without the closing checkpoint.
-
-    If the times of the cycles are unknown, return the time of the whole trial.
-    """
+    """Return the time of all cycles of a trial in ns; if unknown, that of the whole trial."""
     times = times_of(trial)
     return times.total if times else trial.seconds * NS_PER_S
 

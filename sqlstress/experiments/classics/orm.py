@@ -46,10 +46,7 @@ MODELS = (Sample, Result)
 
 
 def orm_operations(case: Case, connection: Any) -> dict[str, Operation]:
-    """Return, by name of the method, the function that does a case's phase with Peewee's models.
-
-    `connection` is that of the driver peewee, which has the Peewee database as `database`.
-    """
+    """Return, by name of the method, the function that does a case's phase with Peewee's models."""
     phase, database = case.spec.phase, connection.database
     database.bind(MODELS)
     model: Any = Sample if phase == "insert" else Result

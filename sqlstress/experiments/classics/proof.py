@@ -1,8 +1,4 @@
-"""Checks that a table has all acknowledged rows and no other rows.
-
-The rows that a worker must have left follow from its completed steps. A worker that died may have completed
-one more step, so there are two possible lists of rows.
-"""
+"""Checks that a table has all acknowledged rows, which follow from completed steps, and no other rows."""
 
 from __future__ import annotations
 

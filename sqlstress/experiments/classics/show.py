@@ -142,10 +142,7 @@ DRIVERS = Compared(
     figure=METHODS.figure,
     part=lambda case: f"{case.spec.phase} {tricks_of(case)} {case.spec.scale}",
 )
-"""Comparison of each driver to the driver sqlite3.
-
-sqlite3 is the base, because it has no object-relational mapper.
-"""
+"""Comparison of each driver to the driver sqlite3, which has no object-relational mapper."""
 
 
 def _method_rows(group: Group) -> list[Row]:
@@ -487,10 +484,7 @@ class CyclesShown(ClassicShown):
 
 
 def _traces(label: str, times: CycleTimes, number: int) -> Iterator[Plain]:
-    """Yield a setting's line in the plot, and the marks of its checkpoints.
-
-    `label` is the name of the setting, and `number` selects the colour.
-    """
+    """Yield the line of a setting, named `label`, and the marks of its checkpoints, in colour `number`."""
     ms = [ns / NS_PER_MS for ns in times.cycles]
     hover = f"{label}, cycle %{{x}}: %{{y:.3g}} ms"
     trace = line(label, range(1, len(ms) + 1), ms, number, hover)

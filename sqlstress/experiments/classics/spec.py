@@ -229,10 +229,7 @@ class Cycling:
     )
     rows: int = option(whole_number(1, 10_000), 5, LOAD, "Rows per insertion, each in its own statement.")
     transaction: str = "none"
-    """Extent of a transaction: "run" (BEGIN and COMMIT around all cycles) or "none" (no BEGIN).
-
-    With "none", each statement is its own transaction.
-    """
+    """Extent of a transaction: "run" (all cycles) or "none" (each statement is its own transaction)."""
     timeout_s: float | None = option(
         duration(0.001),
         "60s",

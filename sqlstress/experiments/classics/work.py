@@ -22,7 +22,6 @@ from sqlstress.experiments.classics.worker import (
     METHODS_TABLES,
     PATH,
     SOURCES,
-    VALUE,
     KeysSource,
     numbered_picks,
     pairs,
@@ -88,10 +87,7 @@ class ClassicWork(ProvenWork):
 
 
 def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
-    """Return each list of rows with ids put in front of the rows, as SQLite assigns them.
-
-    The ids of each list begin at 1, in order of insertion.
-    """
+    """Return each list of rows with ids from 1 on put in front of the rows, as SQLite assigns them."""
     return [[(number, *row) for number, row in enumerate(rows, 1)] for rows in tables]
 
 
@@ -107,28 +103,28 @@ class MethodsWork(ClassicWork):
         method: Method = self.case.spec
         return {"insert": 0, "allocate": method.scale, "query": method.samples}[method.phase]
 
+    def _results(self) -> list[Row]:
+        """Return the rows of results in the file before the worker starts."""
+        computed = pairs(self._samples) if self.case.spec.phase == "query" else ()
+        return [(a, b, value(a, b, self.case.seed)) for a, b in computed]
+
     def definitions(self) -> Iterable[str]:
         return METHODS_TABLES
 
     def fill(self, connection: Connection, pulse: Pulse) -> None:
         paths = ((PATH.format(number),) for number in with_pulses(range(self._samples), pulse))
         connection.run_many("INSERT INTO sample (path) VALUES (?)", paths)
-        if self.case.spec.phase == "query":
-            computed = VALUE.format(a="a.id", b="b.id", seed=self.case.seed)
-            joined = f"SELECT a.id, b.id, {computed} FROM sample AS a JOIN sample AS b ON a.id < b.id"
-            files.watched(connection, f"INSERT INTO result {joined}", pulse)
+        connection.run_many("INSERT INTO result VALUES (?, ?, ?)", with_pulses(self._results(), pulse))
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Yield the checks of the file, of both tables, and of the answers to queries."""
         (outcome,) = outcomes
         samples = [[(PATH.format(number),) for number in range(self._samples)]]
-        results: list[list[Row]] = [[]]
+        results = [self._results()]
         if self.case.spec.phase == "insert":
             samples = self.tables(outcome, pulse)
         elif self.case.spec.phase == "allocate":
             results = self.tables(outcome, pulse)
-        else:
-            results = [[(a, b, value(a, b, self.case.seed)) for a, b in pairs(self._samples)]]
         stored_samples = self.rows("SELECT id, path FROM sample", pulse)
         stored_results = self.rows("SELECT a_id, b_id, val FROM result", pulse)
         found = [
@@ -205,10 +201,7 @@ CLOCK_TOLERANCE_S = 1.0
 
 
 class KeysWork(ClassicWork):
-    """Work of keys: a database of users, items and picks (rows that link a user with an item).
-
-    Each acknowledged pick must be there once.
-    """
+    """Work of keys: a database of users, items and picks, with each acknowledged pick once."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -263,10 +256,7 @@ class KeysWork(ClassicWork):
         return check_rows("users and items", stored, [[expected]])
 
     def _stored_picks(self, ids: dict[Any, Any], pulse: Pulse) -> Iterator[Pick | str]:
-        """Yield each pick, or a text on a wrong row; store the ids of picks in `ids`.
-
-        The picks are read from the table and not from an index.
-        """
+        """Yield each pick of the table, or a text on a wrong row; store the ids of picks in `ids`."""
         users, items = (
             {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
         )

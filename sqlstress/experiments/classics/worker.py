@@ -51,10 +51,7 @@ class Step(NamedTuple):
 
 
 def committed(steps: Iterable[Step]) -> list[Any]:
-    """Return the rows that a table has after the last commit of these steps, in order of insertion.
-
-    The table is empty before the steps.
-    """
+    """Return the rows of a table, empty at first, after the last commit of these steps, in order."""
     rows: list[Any] = []
     before: list[Any] | None = None  # Rows before the open transaction.
     for kind, inserted, _ in steps:
@@ -155,14 +152,12 @@ PATH = "/dataset/{:06}.mat"
 """Format of a sample's path, from the sample's number."""
 PENDING = -1.0
 """Value of a result that is allocated but not computed."""
-VALUE = "({a} * 31 + {b} * 17 + {seed}) % 997 / 8.0"
-"""SQL expression of a result's value, from the ids `a` and `b` of its samples and a seed."""
 
 Pair = tuple[int, int]
 
 
 def value(a: int, b: int, seed: int) -> float:
-    """Return the value of a computed result, as SQLite computes it with VALUE."""
+    """Return the value of a computed result, from the ids of its samples and a seed."""
     return (a * 31 + b * 17 + seed) % 997 / 8.0
 
 
@@ -400,32 +395,26 @@ ITEMS = "SELECT id FROM items ORDER BY rowid"
 
 
 class KeysSource(StepSource):
-    """Source of transactions, each of which inserts a user's rows.
-
-    With the driver `dry`, which has no database, a transaction only makes the rows.
-    """
+    """Source of transactions, each of which inserts a user's rows; with the driver `dry`, only makes them."""
 
     _users: Sequence[Any]
     _items: Sequence[Any]
 
     @staticmethod
     def steps_of(case: Case, worker: int, salt: int) -> Iterator[Step]:
-        """Yield a worker's transactions. Their rows are pairs (user's number, item's number).
-
-        `params` replaces the numbers by ids.
-        """
+        """Yield a worker's transactions, with pairs (user's number, item's number) as rows."""
         for user in users_of(case, worker):
             yield Step(PICKS, [(user, item) for item in picked_by(case, user)])
 
     def calls(self, client: SqliteClient | None) -> dict[str, Operation]:
         picks: Picks = self.case.spec
-        rows = row_maker(picks)
         if client is None:
             self._users, self._items = range(picks.users), range(picks.items)
+            rows = row_maker(picks)
             return {PICKS: lambda picked: deque(rows(picked), 0)}
         connection = client.connect(0)
         self._users, self._items = ([row[0] for row in connection.rows(sql)] for sql in (USERS, ITEMS))
-        return {PICKS: client.retried(insertion(picks, connection, rows), connection.rollback)}
+        return {PICKS: client.retried(insertion(picks, connection), connection.rollback)}
 
     def params(self, step: Step) -> list[Row]:
         """Return (integer id, id of the user, id of the item) for each row to insert."""
@@ -445,15 +434,13 @@ def row_maker(picks: Picks) -> Callable[[Sequence[Row]], Iterable[Row]]:
     return lambda picked: ((make(), user, item) for _, user, item in picked)
 
 
-def insertion(
-    picks: Picks, connection: Connection, rows: Callable[[Sequence[Row]], Iterable[Row]]
-) -> Operation:
+def insertion(picks: Picks, connection: Connection) -> Operation:
     """Return a function that inserts a user's rows in one transaction, for the timed loop.
 
-    Its argument is a list of tuples (integer id, user's id, item's id). `rows` makes the rows from these.
+    Its argument is a list of tuples (integer id, user's id, item's id).
     """
     start, end = connection.writer(f"BEGIN {picks.begin}"), connection.writer("COMMIT")
-    insert = insert_statement(picks)
+    insert, rows = insert_statement(picks), row_maker(picks)
 
     def insert_all(picked: Sequence[Row]) -> None:
         start(())
@@ -500,11 +487,6 @@ def numbered_picks(picks: Picks, step: Step) -> Iterable[tuple[int, Row]]:
 
 
 Make = Callable[[], bytes]
-Clock = Callable[[], int]
-"""Function that returns the time since 1970, in ns."""
-Randomness = Callable[[int], bytes]
-"""Function from a number to as many random bytes."""
-
 SIZE = 16
 """Size of an id other than an integer, in bytes."""
 ASCENDING = "uuid7"
@@ -529,7 +511,9 @@ def ulid_maker() -> Make:
     return lambda: generate().bytes
 
 
-def uuid7_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
+def uuid7_maker(
+    clock: Callable[[], int] = time.time_ns, randomness: Callable[[int], bytes] = os.urandom
+) -> Make:
     """Return a function that makes UUIDs of version 7, as Python's uuid7 does (from 3.14 on).
 
     A UUID has the time in milliseconds (48 bits), a counter (42 bits), 32 random bits, and 6 bits for version
@@ -551,11 +535,7 @@ def uuid7_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom
     return make
 
 
-MAKERS: dict[str, Callable[[], Make]] = {
-    "uuid4": uuid4_maker,
-    "ulid": ulid_maker,
-    "uuid7": uuid7_maker,
-}
+MAKERS: dict[str, Callable[[], Make]] = {"uuid4": uuid4_maker, "ulid": ulid_maker, "uuid7": uuid7_maker}
 """Functions that return a maker of ids, by type of id, without "int"."""
 
 
@@ -563,10 +543,7 @@ MAKERS: dict[str, Callable[[], Make]] = {
 
 
 CYCLES_TABLE = "CREATE TABLE t1 (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"
-"""SQL that creates the table.
-
-It has no AUTOINCREMENT, with which each insert would also write a page of the table sqlite_sequence.
-"""
+"""SQL that creates the table. With AUTOINCREMENT each insert would also write to sqlite_sequence."""
 CYCLES_SQL = {
     BEGIN: "BEGIN IMMEDIATE",
     INSERT: "INSERT INTO t1 (value) VALUES (?)",
@@ -667,9 +644,6 @@ class CyclesSource(StepSource):
         super().close()
         if self._wal_states:
             self._wal_states.close()
-
-
-# The state of the WAL at the end of each cycle.
 
 
 class WalStates:

@@ -94,7 +94,7 @@ def test_user_picks_and_their_ids_are_one_transaction(begin: str, monkeypatch: p
     load = Picks("id-rowid", "uuid4", begin=begin)
     written: Any = Written()
     monkeypatch.setitem(worker.MAKERS, "uuid4", lambda: lambda: written.statements.append("made uuid4"))
-    worker.insertion(load, written, worker.row_maker(load))([(1, 7, 1), (2, 7, 2)])
+    worker.insertion(load, written)([(1, 7, 1), (2, 7, 2)])
     each = ["made uuid4", "INSERT INTO picks (id, user, item) VALUES (?, ?, ?)"]
     assert written.statements == [f"BEGIN {begin}", *each, *each, "COMMIT"]
 
@@ -207,7 +207,7 @@ clocks = st.lists(st.integers(NOW_NS - 10**10, NOW_NS + 10**10), min_size=2, max
 """Answers of a system clock that may stop and may be set back."""
 
 
-def ticking(times_ns: list[int]) -> worker.Clock:
+def ticking(times_ns: list[int]) -> Callable[[], int]:
     answers: Iterator[int] = iter(times_ns)
     return lambda: next(answers)
 

@@ -22,7 +22,6 @@ from sqlstress.experiments.classics.orm import MODELS
 from sqlstress.experiments.classics.spec import SCALES as PLANNED
 from sqlstress.experiments.classics.worker import (
     METHODS_TABLES,
-    VALUE,
     objections,
     pairs,
     queried_pairs,
@@ -186,13 +185,6 @@ def test_tables_are_those_that_peewee_creates_for_the_models() -> None:
 @given(st.integers(2, 40))
 def test_pairs_are_all_pairs_of_ids_in_order(samples: int) -> None:
     assert list(pairs(samples)) == list(combinations(range(1, samples + 1), 2))
-
-
-@given(st.integers(1, 3000), st.integers(1, 3000), st.integers(0, (1 << 32) - 1))
-def test_sqlite_computes_the_value_that_python_expects(a: int, b: int, seed: int) -> None:
-    query = f"SELECT {VALUE.format(a=a, b=b, seed=seed)}"
-    with closing(sqlite3.connect(":memory:")) as connection:
-        assert connection.execute(query).fetchone() == (value(a, b, seed),)
 
 
 @given(st.sampled_from([1, 2, 12, 36, 100, 221]))
