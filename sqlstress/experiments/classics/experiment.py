@@ -243,9 +243,8 @@ class KeysExperiment(_Experiment):
 
     def cases(self, request: KeysRequest) -> Iterator[Case]:
         """Yield the cases in order of schema, concurrency and type of id. Raises UsageError."""
-        full = request.selection.full
-        schemas = SCHEMAS if full else request.values_for("schema")
         _check_keys(request)
+        schemas = SCHEMAS if request.selection.full else request.values_for("schema")
         settings = request.settings
         if "foreign_keys" not in dict(settings.pragmas):
             settings = request.with_settings(pragmas=(("foreign_keys", "on"), *settings.pragmas))
@@ -289,11 +288,9 @@ class CyclesExperiment(_Experiment):
         summary="Insert, delete all, insert again: the time of each cycle.",
         help=(
             "Measure cycles of inserting rows, deleting all of them and inserting again, under five "
-            "settings.\n\n"
-            "The settings are: rollback journal (delete) or WAL; each row or the whole run in one "
-            "transaction "
-            "(tx); WAL without automatic checkpoints (off). The report shows the time and the checkpoints of "
-            "each cycle. It takes about a minute."
+            "settings.\n\nThe settings are: rollback journal (delete) or WAL; each row or the whole run in "
+            "one transaction (tx); WAL without automatic checkpoints (off). The report shows the time and "
+            "the checkpoints of each cycle. It takes about a minute."
         ),
         main_options=("settings", "cycles", "rows", "synchronous", "output"),
         example="sqlstress cycles --settings wal,wal-tx --synchronous normal",
@@ -320,13 +317,10 @@ class CyclesExperiment(_Experiment):
         for name in dict.fromkeys(request.selection.settings):
             journal, *rest = name.split("-")
             frames = request.settings.wal_autocheckpoint if journal == "wal" else None
-            settings = request.with_settings(
-                journal_mode=journal, wal_autocheckpoint=0 if "off" in rest else frames
-            )
-            transaction = "run" if "tx" in rest else "none"
-            yield replace(
-                request.case, settings=settings, spec=replace(request.spec, transaction=transaction)
-            )
+            frames = 0 if "off" in rest else frames
+            settings = request.with_settings(journal_mode=journal, wal_autocheckpoint=frames)
+            cycling = replace(request.spec, transaction="run" if "tx" in rest else "none")
+            yield replace(request.case, settings=settings, spec=cycling)
 
     def table_key(self, case: Case) -> Case:
         settings = replace(case.settings, journal_mode="", wal_autocheckpoint=None)

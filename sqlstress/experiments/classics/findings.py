@@ -258,12 +258,7 @@ def total_ns(trial: Trial) -> float:
     return times.total if times else trial.seconds * NS_PER_S
 
 
-CYCLES = Compared(
-    setting_of,
-    base="delete",
-    figure=total_ns,
-    is_time=True,
-)
+CYCLES = Compared(setting_of, base="delete", figure=total_ns, is_time=True)
 
 
 def checkpoints(group: Group) -> Iterator[Finding]:

@@ -118,7 +118,7 @@ REASONS = {"timeout": "timed out", "limit": "met a limit"}
 
 
 class Scales(NamedTuple):
-    """Scales of some methods of a phase, which are measured at the same scales."""
+    """Scales at which some methods of a phase are measured."""
 
     phase: str
     tricks: tuple[str, ...]
