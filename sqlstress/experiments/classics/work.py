@@ -71,7 +71,6 @@ class ClassicWork(ProvenWork):
         return possible_tables(with_pulses(steps, pulse), done, outcome.died)
 
     def rows(self, query: str, pulse: Pulse) -> Iterator[Row]:
-        """Yield the rows of a query."""
         with self.place.opened() as connection:
             yield from with_pulses(connection.iterate(query), pulse)
 
@@ -117,7 +116,6 @@ class MethodsWork(ClassicWork):
         connection.run_many("INSERT INTO result VALUES (?, ?, ?)", with_pulses(self._results(), pulse))
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
-        """Yield the checks of the file, of both tables, and of the answers to queries."""
         (outcome,) = outcomes
         samples = [[(PATH.format(number),) for number in range(self._samples)]]
         results = [self._results()]
@@ -214,7 +212,6 @@ class KeysWork(ClassicWork):
         return definitions(self.picks)
 
     def fill(self, connection: Connection, pulse: Pulse) -> None:
-        """Insert the users and items."""
         self._begun = time.time(), time.monotonic()
         for name, values in LISTED.items():
             ids = iter(MAKERS[self.picks.id_type](), None) if self.picks.id_type != "int" else count(1)
@@ -225,7 +222,6 @@ class KeysWork(ClassicWork):
             self._made[name] = made
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
-        """Yield the checks of the file, of each table, and of the ids of the table picks."""
         tables = [self.tables(outcome, pulse) for outcome in outcomes]
         ids: dict[Any, Any] = {}
         yield from self.sound(pulse)
@@ -308,7 +304,6 @@ class CyclesWork(ClassicWork):
         return (CYCLES_TABLE,)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
-        """Yield the checks of the file and of its table."""
         (outcome,) = outcomes
         tables = numbered(self.tables(outcome, pulse))
         stored = self.rows("SELECT id, value FROM t1", pulse)

@@ -635,7 +635,7 @@ class CyclesSource(StepSource):
         figures = ((STATEMENTS, self._statements), (BEGIN_AND_COMMIT, self._bounds))
         self.seen.series = [(name, "ns", values) for name, values in figures if any(values)]
         if self._wal_states:
-            self.seen.series += self._wal_states.series()
+            self.seen.series += wal_series(self._wal_states.states)
         return super().findings()
 
     def close(self) -> None:
@@ -652,7 +652,7 @@ class WalStates:
     def __init__(self, database: Path) -> None:
         self._database = database
         self._index: OpenIndex | None = None
-        self._states: list[WalIndex] = []
+        self.states: list[WalIndex] = []
         self._failed = False
 
     def read(self) -> None:
@@ -666,11 +666,7 @@ class WalStates:
             state = self._index.read()
         self._failed |= state is None
         if state and not self._failed:
-            self._states.append(state)
-
-    def series(self) -> list[tuple[str, str, list[int]]]:
-        """Return the WAL's series as (name, unit, value of each cycle); empty without values."""
-        return wal_series(self._states) if self._states else []
+            self.states.append(state)
 
     def close(self) -> None:
         """Close the wal-index. Call this before the connections close on Windows, and afterwards elsewhere.
@@ -682,7 +678,7 @@ class WalStates:
 
 
 def wal_series(states: Sequence[WalIndex]) -> list[tuple[str, str, list[int]]]:
-    """Return the series of these states, one per cycle, as (name, unit, value of each cycle).
+    """Return the series of states, one per cycle, as (name, unit, value of each cycle); [] without states.
 
     A new WAL salt (random number in the WAL's header) means that a writer restarted the WAL at its beginning.
     It is not the salt of a trial.
@@ -694,11 +690,12 @@ def wal_series(states: Sequence[WalIndex]) -> list[tuple[str, str, list[int]]]:
         is_restarted = state.frames > 0 and salt not in (None, state.salt)
         restarts.append(restarts[-1] + is_restarted)
         salt = state.salt if state.frames else salt  # A WAL without frames still has its former salt.
-    return [
+    found = [
         (WAL_FRAMES, "frames", [state.frames for state in states]),
         (CHECKPOINTED_FRAMES, "frames", [state.checkpointed for state in states]),
         (WAL_RESTARTS, "restarts", restarts[1:]),
     ]
+    return found if states else []
 
 
 SOURCES: dict[str, type[StepSource]] = {"methods": MethodsSource, "keys": KeysSource, "cycles": CyclesSource}

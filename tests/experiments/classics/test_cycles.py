@@ -318,7 +318,7 @@ def test_looks_belong_to_their_cycles_and_keep_the_locks(driver: str, tmp_path: 
     assert answer == "database is locked\n"
     connection.close()
     wal.close()
-    found = {name: values for name, _, values in wal.series()}
+    found = {name: values for name, _, values in wal_series(wal.states)}
     frames = found[WAL_FRAMES]
     assert [after - before for before, after in pairwise(frames)] == [1, 1, 0, 0]
     assert found[CHECKPOINTED_FRAMES] == [0, 0, 0, frames[-1], frames[-1]]
@@ -328,5 +328,5 @@ def test_looks_belong_to_their_cycles_and_keep_the_locks(driver: str, tmp_path: 
 def test_missing_index_gives_no_looks(tmp_path: Path) -> None:
     wal = WalStates(tmp_path / "kv.db")
     wal.read()
-    assert wal.series() == []
+    assert wal_series(wal.states) == []
     wal.close()
