@@ -254,6 +254,7 @@ def ids_check(by_worker: Sequence[Sequence[Any]], id_type: str, first: int = 1) 
 @pytest.mark.parametrize("id_type", ["uuid4", "ulid", "uuid7"])
 def test_ids_that_ascend_within_each_worker_are_accepted(id_type: str) -> None:
     assert ids_check(MADE, id_type) == Check("identifiers", "ok", 7)
+    assert ids_check([[blob(0), blob(1)]], id_type) == Check("identifiers", "ok", 2)
 
 
 def test_id_that_is_smaller_than_the_one_before_is_named_where_order_is_promised() -> None:
