@@ -20,7 +20,6 @@ OF_WORKERS = (
     "sqlstress.engine.worker",
     "sqlstress.engine.loop",
     "sqlstress.experiments.*.worker",
-    "sqlstress.experiments.classics.*_worker",
     "sqlstress.user_work.checks",
     "sqlstress.user_work.source",
     "sqlstress.targets.dry",

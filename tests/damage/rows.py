@@ -14,9 +14,8 @@ from random import Random
 from typing import Any
 
 from sqlstress.engine.values import Values
-from sqlstress.experiments.classics.keys_worker import ITEMS, MAKERS, USERS, picked_by
-from sqlstress.experiments.classics.methods_worker import PATH, PENDING
 from sqlstress.experiments.classics.proof import short_id
+from sqlstress.experiments.classics.worker import ITEMS, MAKERS, PATH, PENDING, USERS, picked_by
 from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.keys import encoder, number_of

@@ -37,35 +37,25 @@ from sqlstress.request import check_locking, is_exclusive
 
 
 class _Experiment(Experiment):
-    """Base class. By the experiment's name, it finds the classes of its three parts.
-
-    The parts are the parent's work, the worker's source of statements, and the presenter of results.
-    """
+    """Base class. It finds the classes of the experiment's parts by the experiment's name."""
 
     def rate_units(self, case: Case) -> str:
         return "rows"
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> Any:
-        from sqlstress.experiments.classics import work
+        from sqlstress.experiments.classics.work import WORKS
 
-        works = {"methods": work.MethodsWork, "keys": work.KeysWork, "cycles": work.CyclesWork}
-        return works[self.name](case, place, salt, carry)
+        return WORKS[self.name](case, place, salt, carry)
 
     def worker_half(self) -> Callable[..., Any]:
-        from sqlstress.experiments.classics import cycles_worker, keys_worker, methods_worker
+        from sqlstress.experiments.classics.worker import SOURCES
 
-        sources: dict[str, Callable[..., Any]] = {
-            "methods": methods_worker.MethodsSource,
-            "keys": keys_worker.KeysSource,
-            "cycles": cycles_worker.CyclesSource,
-        }
-        return sources[self.name]
+        return SOURCES[self.name]
 
     def presenter(self) -> Any:
-        from sqlstress.experiments.classics import show
+        from sqlstress.experiments.classics.show import PRESENTERS
 
-        shown = {"methods": show.MethodsShown, "keys": show.KeysShown, "cycles": show.CyclesShown}
-        return shown[self.name]()
+        return PRESENTERS[self.name]()
 
 
 # Methods.
@@ -79,11 +69,7 @@ def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
 
 
 def _check_scale(method: Method) -> None:
-    """Raise UsageError if the phase does not support the scale.
-
-    The phase allocate has a minimum and maximum number of samples. In the phase query, the pairs must not
-    need more samples than the table has.
-    """
+    """Raise UsageError if the scale is not supported by the phase, or needs too many samples."""
     if method.phase == "allocate" and not 2 <= method.scale <= MOST_SAMPLES:
         raise UsageError(
             f"--scale {method.scale} is not supported by the phase allocate. Give 2 to {MOST_SAMPLES:,} "
@@ -197,10 +183,7 @@ class MethodsExperiment(_Experiment):
 
 
 MOST_PICKS = 10_000_000
-"""Maximum number of picks (rows) in a case of the experiment keys.
-
-The check of the data has all picks in memory.
-"""
+"""Maximum number of picks (rows) in a case of keys, because the check of the data has all in memory."""
 USERS = 150
 """Default number of users. With 1000, as published, five trials of each case would take several minutes."""
 
@@ -260,9 +243,8 @@ class KeysExperiment(_Experiment):
 
     def cases(self, request: KeysRequest) -> Iterator[Case]:
         """Yield the cases in order of schema, concurrency and type of id. Raises UsageError."""
-        full = request.selection.full
-        schemas = SCHEMAS if full else request.values_for("schema")
         _check_keys(request)
+        schemas = SCHEMAS if request.selection.full else request.values_for("schema")
         settings = request.settings
         if "foreign_keys" not in dict(settings.pragmas):
             settings = request.with_settings(pragmas=(("foreign_keys", "on"), *settings.pragmas))
@@ -306,11 +288,9 @@ class CyclesExperiment(_Experiment):
         summary="Insert, delete all, insert again: the time of each cycle.",
         help=(
             "Measure cycles of inserting rows, deleting all of them and inserting again, under five "
-            "settings.\n\n"
-            "The settings are: rollback journal (delete) or WAL; each row or the whole run in one "
-            "transaction "
-            "(tx); WAL without automatic checkpoints (off). The report shows the time and the checkpoints of "
-            "each cycle. It takes about a minute."
+            "settings.\n\nThe settings are: rollback journal (delete) or WAL; each row or the whole run in "
+            "one transaction (tx); WAL without automatic checkpoints (off). The report shows the time and "
+            "the checkpoints of each cycle. It takes about a minute."
         ),
         main_options=("settings", "cycles", "rows", "synchronous", "output"),
         example="sqlstress cycles --settings wal,wal-tx --synchronous normal",
@@ -332,22 +312,15 @@ class CyclesExperiment(_Experiment):
     label_fields = frozenset(("transaction",))
 
     def cases(self, request: CyclesRequest) -> Iterator[Case]:
-        """Yield a case for each setting, such as "wal-tx". Raises UsageError.
-
-        A setting is a journal mode, with "tx" for one transaction over the whole run, and "off" for no
-        automatic checkpoints.
-        """
+        """Yield a case for each setting (see PUBLISHED in spec.py), such as "wal-tx". Raises UsageError."""
         _check_cycles(request)
         for name in dict.fromkeys(request.selection.settings):
             journal, *rest = name.split("-")
             frames = request.settings.wal_autocheckpoint if journal == "wal" else None
-            settings = request.with_settings(
-                journal_mode=journal, wal_autocheckpoint=0 if "off" in rest else frames
-            )
-            transaction = "run" if "tx" in rest else "none"
-            yield replace(
-                request.case, settings=settings, spec=replace(request.spec, transaction=transaction)
-            )
+            frames = 0 if "off" in rest else frames
+            settings = request.with_settings(journal_mode=journal, wal_autocheckpoint=frames)
+            cycling = replace(request.spec, transaction="run" if "tx" in rest else "none")
+            yield replace(request.case, settings=settings, spec=cycling)
 
     def table_key(self, case: Case) -> Case:
         settings = replace(case.settings, journal_mode="", wal_autocheckpoint=None)

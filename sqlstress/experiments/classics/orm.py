@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import peewee
 
-from sqlstress.experiments.classics.methods_worker import Pair, record, sql_operations
-from sqlstress.experiments.classics.steps import QUERY
+from sqlstress.experiments.classics.worker import QUERY, Pair, record, sql_operations
 from sqlstress.targets.sqlite.drivers import Row
 
 if TYPE_CHECKING:
@@ -47,10 +46,7 @@ MODELS = (Sample, Result)
 
 
 def orm_operations(case: Case, connection: Any) -> dict[str, Operation]:
-    """Return, by name of the method, the function that does a case's phase with Peewee's models.
-
-    `connection` is that of the driver peewee, which has the Peewee database as `database`.
-    """
+    """Return, by name of the method, the function that does a case's phase with Peewee's models."""
     phase, database = case.spec.phase, connection.database
     database.bind(MODELS)
     model: Any = Sample if phase == "insert" else Result

@@ -1,16 +1,12 @@
-"""Checks that a table has all acknowledged rows and no other rows.
-
-The rows that a worker must have left follow from its completed steps. A worker that died may have completed
-one more step, so there are two possible lists of rows.
-"""
+"""Checks that a table has all acknowledged rows, which follow from completed steps, and no other rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
-from sqlstress.experiments.classics.keys_worker import ASCENDING, SIZE
+from sqlstress.experiments.classics.worker import ASCENDING, SIZE
 from sqlstress.report import Check
 from sqlstress.report.results import CheckCounter
 
@@ -59,52 +55,31 @@ def _objections(
     ]
 
 
-def check_ids(by_worker: Iterable[Iterable[Sequence[Any]]], id_type: str) -> Check:
+def check_ids(by_worker: Iterable[Iterable[tuple[int, Any]]], id_type: str) -> Check:
     """Check that ids have the right type, are unique, and ascend if their type promises it.
 
-    `by_worker` has the ids inserted by each transaction of each worker.
+    `by_worker` has a pair for each row of each worker, in order of insertion: the number that the id must be
+    if it is an integer, and the id.
     """
     tally = CheckCounter("identifiers")
     seen: set[Any] = set()
-    for transactions in by_worker:
-        fitting = [[pick_id for pick_id in ids if _fits(pick_id, id_type)] for ids in transactions]
-        for ids in transactions:
-            for pick_id in ids:
-                tally.checked += 1
-                if not _fits(pick_id, id_type):
-                    tally.problem(f"{short_id(pick_id)} is not of the type {id_type}")
-                elif pick_id in seen:
-                    tally.problem(f"{short_id(pick_id)} is there twice")
-                seen.add(pick_id)
-        if id_type == "int":
-            for text in _gaps(fitting):
-                tally.problem(text)
-        elif id_type in ASCENDING:
-            for earlier, later in pairwise(chain.from_iterable(fitting)):
-                if earlier > later:
-                    tally.problem(f"{short_id(later)} was made after {short_id(earlier)}, and is less")
+    for ids in by_worker:
+        latest = bytes(SIZE)
+        for number, pick_id in ids:
+            tally.checked += 1
+            text = short_id(pick_id)
+            is_blob = isinstance(pick_id, bytes) and len(pick_id) == SIZE
+            if id_type == "int" and (type(pick_id), pick_id) != (int, number):
+                tally.problem(f"{text} is there instead of {number}")
+            elif id_type != "int" and not is_blob:
+                tally.problem(f"{text} is not of the type {id_type}")
+            elif pick_id in seen:
+                tally.problem(f"{text} is there twice")
+            elif is_blob and id_type == ASCENDING and pick_id < latest:
+                tally.problem(f"{text} was made after {short_id(latest)}, and is less")
+            seen.add(pick_id)
+            latest = pick_id if is_blob else latest
     return tally.check()
-
-
-def _fits(pick_id: Any, id_type: str) -> bool:
-    if id_type == "int":
-        return isinstance(pick_id, int)
-    return isinstance(pick_id, bytes) and len(pick_id) == SIZE
-
-
-def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
-    """Yield a text for each integer id that is out of order, or does not follow on the previous id.
-
-    Each id of a worker must exceed its previous id. Within a transaction, ids must be consecutive.
-    """
-    latest = 0
-    for numbers in transactions:
-        for earlier, later in pairwise((latest, *numbers)):
-            if earlier >= later:
-                yield f"{later} was made after {earlier}, and is less"
-            elif later - earlier > 1 and earlier != latest:
-                yield f"{later} was made after {earlier}, and does not follow on it"
-        latest = max(numbers, default=latest)
 
 
 def short_id(value: Any) -> str:

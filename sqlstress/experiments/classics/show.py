@@ -1,36 +1,23 @@
-"""Tables, plots and compared figures of methods, keys and cycles.
+"""Tables, findings, plots and compared figures of methods, keys and cycles.
 
 A run is all trials of a case, shown in one row. A group has the runs of a table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
 from typing import Any
 
 from sqlstress.analysis.advice import figure_limits, partial_proofs
+from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import size
-from sqlstress.experiments.classics.findings import (
-    CYCLES,
-    DONE,
-    KEYS,
-    LIMIT,
-    METHODS,
-    TIMEOUT,
-    WRONG,
-    Compared,
-    CycleTimes,
-    checkpoints,
-    limits,
-    times_of,
-    total_ns,
-    unsplit_space,
-)
-from sqlstress.experiments.classics.spec import PHASES, Cycling, Picks, setting_of, tricks_of
+from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS, sentences
+from sqlstress.experiments.classics.compared import DONE, LIMIT, Compared, Write
+from sqlstress.experiments.classics.spec import PHASES, Cycling, Method, Picks, setting_of, tricks_of
 from sqlstress.report import Run, Space, Trial
 from sqlstress.report.case import Case
 from sqlstress.show import case_table
@@ -53,6 +40,7 @@ from sqlstress.show.blocks import (
 from sqlstress.show.case_table import ComparisonFigure, Row
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, line, marks, name, small_multiples
 from sqlstress.show.shown import TIME, Presenter
+from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, digits, finite, format_count, format_duration
 
 
@@ -73,59 +61,6 @@ class ClassicShown(Presenter):
         return iter(())
 
 
-_FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
-Write = Callable[[float], str | None]
-
-
-def main_cell(compared: Compared, write: Write) -> case_table.Cell:
-    """Return a function from a row to its main figure with the spread, or the reason for its absence.
-
-    `write` returns the text of the figure. The spread is computed from rates, even if the figure is a time.
-    All passes do the same work, so the relative spread of both is the same.
-    """
-
-    def cell(row: Row) -> str:
-        outcome = compared.outcome(row.run)
-        if outcome != DONE or row.trial is None:
-            return _FAILURES.get(outcome, case_table.FAILED)
-        return case_table.marked_cell(row.run, write(compared.figure(row.trial)), compared.rates(row.run))
-
-    return cell
-
-
-def relative_column(
-    name: str,
-    rows: Iterable[Row],
-    compared: Compared,
-    write: Write,
-    figure: Callable[[Trial], float | None] | None = None,
-    **more: Any,
-) -> Column[Row]:
-    """Return a column with each row's figure, divided by the figure of the base in the row's part.
-
-    If the base has several rows in the part, such as scales, its largest figure is used. `write` returns the
-    text of a ratio. `figure` replaces the main figure of `compared`. `more` are further fields of Column.
-    """
-
-    def value(row: Row) -> float | None:
-        is_known = row.trial and compared.outcome(row.run) == DONE
-        return (figure or compared.figure)(row.trial) if row.trial and is_known else None
-
-    def key(row: Row) -> Hashable:
-        return compared.part(row.run.case), row.run.case.concurrency
-
-    bases: dict[Hashable, float] = {}
-    for row in rows:
-        if compared.name(row.run.case) == compared.base:
-            bases[key(row)] = max(value(row) or 0.0, bases.get(key(row), 0.0))
-
-    def cell(row: Row) -> str | None:
-        over, under = value(row), bases.get(key(row))
-        return write(over / under) if over and under else None
-
-    return Column(name, (compared.base, "= 1"), cell=cell, **more)
-
-
 def _comparison_figure(name: str, meaning: str, figure: Callable[[Trial], str | None]) -> ComparisonFigure:
     """Return a figure for comparisons of reports."""
     return ComparisonFigure(
@@ -136,16 +71,20 @@ def _comparison_figure(name: str, meaning: str, figure: Callable[[Trial], str | 
 # Methods: a row for each method at a scale (number of rows) by a driver.
 
 
+METHODS = Compared(
+    tricks_of,
+    base="1b1",
+    figure=lambda trial: trial.rows_per_s,
+    part=lambda case: f"{case.spec.phase} with {case.driver}",
+    special="SPC",
+)
 DRIVERS = Compared(
     lambda case: case.driver,
     base="sqlite3",
     figure=METHODS.figure,
     part=lambda case: f"{case.spec.phase} {tricks_of(case)} {case.spec.scale}",
 )
-"""Comparison of each driver to the driver sqlite3.
-
-sqlite3 is the base, because it has no object-relational mapper.
-"""
+"""Comparison of each driver to the driver sqlite3, which has no object-relational mapper."""
 
 
 def _method_rows(group: Group) -> list[Row]:
@@ -173,18 +112,37 @@ def _method_columns(group: Group, rows: Sequence[Row]) -> Iterator[Column[Row]]:
     yield Column("rows", role=NAME, cell=lambda row: format_count(row.run.case.spec.rows))
     if len(drivers) > 1:
         yield Column("driver", align="left", role=NAME, cell=lambda row: row.run.case.driver)
-    yield Column("rows/s", ("rows", "per s"), cell=main_cell(METHODS, count_cell))
+    yield Column("rows/s", ("rows", "per s"), cell=METHODS.main_cell(count_cell))
     meaning = "1b1 = 1: relative to the best figure of 1b1 in the same phase"
-    yield relative_column("1b1 = 1", rows, METHODS, count_cell, meaning=meaning)
+    yield METHODS.relative_column("1b1 = 1", rows, count_cell, meaning=meaning)
     if {DRIVERS.base} < drivers:
         meaning = "sqlite3 = 1: relative to sqlite3, with the same method and as many rows"
-        yield relative_column("sqlite3 = 1", rows, DRIVERS, count_cell, meaning=meaning, leaves=20)
+        yield DRIVERS.relative_column("sqlite3 = 1", rows, count_cell, meaning=meaning, leaves=20)
     meanings = [
         *case_table.spread_legend(group, "figure"),
         "TIMEOUT: over --timeout, and not tried at larger scales; LIMIT: SQLite rejects such a statement",
         *verified_legend(group, "the tables and the answers are right"),
     ]
     yield VERIFIED.explained(meanings)
+
+
+def limits(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each limit of SQLite that a method met, with alternative methods."""
+    refused: dict[tuple[str, str, str], list[Run]] = {}
+    for run in group.runs:
+        method: Method = run.case.spec
+        for note in dict.fromkeys(trial.note for trial in run.valid if trial.outcome == LIMIT):
+            refused.setdefault((method.phase, method.name, note), []).append(run)
+    for (phase, method_name, note), runs in refused.items():
+        yield Finding(
+            sentences.method_limit,
+            phase=phase,
+            rows=runs[0].case.spec.rows,
+            method=method_name,
+            drivers=tuple(dict.fromkeys(run.case.driver for run in runs)),
+            reason=note,
+            instead="JSON" if phase == "query" else "BLK/n or JSON",
+        )
 
 
 class MethodsShown(ClassicShown):
@@ -219,6 +177,14 @@ class MethodsShown(ClassicShown):
 # Keys: tables of time and of space with a row for each type of id, schema by schema.
 
 
+KEYS = Compared(
+    lambda case: str(case.spec.id_type),
+    base="uuid4",
+    figure=lambda trial: trial.seconds,
+    is_time=True,
+    part=lambda case: str(case.spec.schema),
+    special="int",
+)
 TABLE = "picks"
 SPACE: Mapping[str, Callable[[Space], float | None]] = {
     "file_bytes": lambda space: space.file_bytes,
@@ -281,11 +247,11 @@ def _key_names(rows: Sequence[Row]) -> Iterator[Column[Row]]:
 def _time_columns(rows: Sequence[Row]) -> Iterator[Column[Row]]:
     yield Column(
         "time s",
-        cell=main_cell(KEYS, seconds_cell),
+        cell=KEYS.main_cell(seconds_cell),
         meaning="time: from the start of the first transaction to the end of the last, including making ids",
     )
     meaning = "uuid4 = 1: relative to uuid4 in the same schema"
-    yield relative_column("uuid4 = 1 (time)", rows, KEYS, share_cell, meaning=meaning)
+    yield KEYS.relative_column("uuid4 = 1 (time)", rows, share_cell, meaning=meaning)
     yield replace(case_table.ROWS_PER_S, leaves=None)
     yield case_table.percentile_column("p50", _PICKS, meaning=_LATENCY, leaves=20)
     yield case_table.percentile_column("p99", _PICKS, meaning=_LATENCY)
@@ -326,6 +292,16 @@ def _file_size(trial: Trial) -> str | None:
     return size(trial.space.file_bytes) if trial.space else None
 
 
+def unsplit_space(group: Group) -> Iterator[Finding]:
+    """Yield a finding if the space could not be split by table and index, because SQLite lacked dbstat.
+
+    Reports with published figures are not split either. They have no number of pages and get no finding.
+    """
+    spaces = [trial.space for run in group.runs for trial in run.trials if trial.space]
+    if any(space.page_count and not space.trees for space in spaces):
+        yield Finding(sentences.space_unsplit)
+
+
 class KeysShown(ClassicShown):
     """Presenter of keys: tables of the time and space of each type of id, by schema."""
 
@@ -349,7 +325,7 @@ class KeysShown(ClassicShown):
         yield table_of(rows, (*_key_names(rows), *_time_columns(rows), VERIFIED.explained(legend)))
         if measured := [row for row in rows if row.trial and row.trial.space]:
             file_bytes = partial(space_figure, "file_bytes")
-            relative = relative_column("uuid4 = 1 (file)", rows, KEYS, share_cell, file_bytes)
+            relative = KEYS.relative_column("uuid4 = 1 (file)", rows, share_cell, file_bytes)
             yield table_of(measured, (*_key_names(rows), SPACE_COLUMNS[0], relative, *SPACE_COLUMNS[1:]))
 
     def further_columns(self, group: Group) -> Sequence[Column[Any]]:
@@ -358,6 +334,99 @@ class KeysShown(ClassicShown):
 
 
 # Cycles: a row for each setting (journal mode, extent of a transaction, and frames before a checkpoint).
+
+
+@dataclass(frozen=True, slots=True)
+class CycleTimes:
+    """Times of a trial of cycles in ns, and the cycles with a checkpoint."""
+
+    cycles: tuple[int, ...]
+    """Time of the inserts and deletes of each cycle, in ns."""
+    bounds: tuple[int, ...]
+    """Sum of the times of BEGIN and COMMIT in each cycle, in ns.
+
+    If one transaction covers the run, only the first cycle has BEGIN and the last has COMMIT. If each
+    statement is its own transaction, the tuple is empty.
+    """
+    checkpoints: tuple[int, ...]
+    """Numbers, from 1, of the cycles with a checkpoint."""
+    closing: int | None
+    """Time of the checkpoint after the last cycle, in ns; None without such a checkpoint."""
+
+    @property
+    def total(self) -> int:
+        """Time of all cycles in ns, without the closing checkpoint."""
+        return sum(self.cycles) + sum(self.bounds)
+
+    @property
+    def slowest(self) -> tuple[int, int] | None:
+        """Number, from 1, and time in ns of the slowest cycle except the first; None for a single cycle."""
+        numbers = range(2, len(self.cycles) + 1)
+        number = max(numbers, key=lambda number: self.cycles[number - 1], default=None)
+        return (number, self.cycles[number - 1]) if number else None
+
+
+def times_of(trial: Trial) -> CycleTimes | None:
+    """Return the times of the cycles of a trial; None if no cycle was done."""
+    known = {series.name: series.values for series in trial.series}
+    cycles = known.get(STATEMENTS, ())
+    if not cycles:
+        return None
+    wal = [known.get(figure, ()) for figure in (WAL_FRAMES, CHECKPOINTED_FRAMES, WAL_RESTARTS)]
+    closing = trial.latency.get("checkpoint")
+    return CycleTimes(
+        cycles,
+        known.get(BEGIN_AND_COMMIT, ()),
+        tuple(checkpoints_in(*wal)),
+        closing.max_ns if closing and closing.count else None,
+    )
+
+
+def checkpoints_in(
+    frames: Sequence[int], checkpointed: Sequence[int], restarts: Sequence[int]
+) -> Iterator[int]:
+    """Yield the numbers, from 1, of cycles with a checkpoint, from the WAL's state after each cycle.
+
+    A checkpoint increases the number of checkpointed frames. A restart of the WAL needs a checkpoint of all
+    frames, but this checkpoint may have been in an earlier cycle. So a cycle with a restart had a checkpoint
+    in two cases: some frames were not checkpointed before the cycle, or frames of the new WAL are
+    checkpointed after it.
+    """
+    before = (0, 0, 0)
+    for cycle, now in enumerate(zip(frames, checkpointed, restarts, strict=False), 1):
+        anew, all_done = now[2] > before[2], before[1] >= before[0]
+        if (anew and (now[1] > 0 or not all_done)) or (not anew and now[1] > before[1]):
+            yield cycle
+        before = now
+
+
+def total_ns(trial: Trial) -> float:
+    """Return the time of all cycles of a trial in ns; if unknown, that of the whole trial."""
+    times = times_of(trial)
+    return times.total if times else trial.seconds * NS_PER_S
+
+
+CYCLES = Compared(setting_of, base="delete", figure=total_ns, is_time=True)
+
+
+def checkpoints(group: Group) -> Iterator[Finding]:
+    """Yield a finding on the checkpoints of each case in WAL mode.
+
+    A case with one transaction for the whole run is left out: no checkpoint is possible before its COMMIT.
+    """
+    for run, trial in group.measured():
+        times = times_of(trial)
+        is_known = any(series.name == WAL_FRAMES for series in trial.series)
+        if not is_known or run.case.spec.transaction == "run" or not times or not times.slowest:
+            continue
+        yield Finding(
+            sentences.checkpoint,
+            where=setting_of(run.case),
+            cycles=times.checkpoints,
+            slowest=times.slowest[0],
+            slowest_ns=times.slowest[1],
+            median_ns=median(times.cycles),
+        )
 
 
 def _ms(figure: Callable[[CycleTimes], float | None]) -> case_table.Cell:
@@ -411,7 +480,7 @@ CYCLE_COLUMNS: tuple[Column[Row], ...] = (
     ),
     Column(
         "total ms",
-        cell=main_cell(CYCLES, ms_cell),
+        cell=CYCLES.main_cell(ms_cell),
         meaning="total: all of this, without the closing checkpoint",
     ),
     Column("closing checkpoint ms", ("closing", "ckpt ms"), cell=_ms(lambda times: times.closing), leaves=30),
@@ -458,10 +527,9 @@ class CyclesShown(ClassicShown):
         proved = verified_legend(group, "the table holds what the last acknowledged commit left")
         verified = VERIFIED.explained([*case_table.spread_legend(group, "total"), *proved])
         rows = case_table.rows_of(group)
-        speeds = relative_column(
+        speeds = CYCLES.relative_column(
             "delete = 1",
             rows,
-            CYCLES,
             count_cell,
             lambda trial: 1 / total_ns(trial),
             meaning="delete = 1: speed relative to delete, from the totals",
@@ -487,10 +555,7 @@ class CyclesShown(ClassicShown):
 
 
 def _traces(label: str, times: CycleTimes, number: int) -> Iterator[Plain]:
-    """Yield a setting's line in the plot, and the marks of its checkpoints.
-
-    `label` is the name of the setting, and `number` selects the colour.
-    """
+    """Yield the line of a setting, named `label`, and the marks of its checkpoints, in colour `number`."""
     ms = [ns / NS_PER_MS for ns in times.cycles]
     hover = f"{label}, cycle %{{x}}: %{{y:.3g}} ms"
     trace = line(label, range(1, len(ms) + 1), ms, number, hover)
@@ -502,3 +567,10 @@ def _traces(label: str, times: CycleTimes, number: int) -> Iterator[Plain]:
             f"{label}: checkpoint", marked, times_ms, text, color=colour(number), size=10, symbol="diamond"
         )
         yield {**diamonds, "legendgroup": label, "showlegend": False}
+
+
+PRESENTERS: dict[str, type[ClassicShown]] = {
+    "methods": MethodsShown,
+    "keys": KeysShown,
+    "cycles": CyclesShown,
+}

@@ -118,7 +118,7 @@ REASONS = {"timeout": "timed out", "limit": "met a limit"}
 
 
 class Scales(NamedTuple):
-    """Scales of some methods of a phase, which are measured at the same scales."""
+    """Scales at which some methods of a phase are measured."""
 
     phase: str
     tricks: tuple[str, ...]
@@ -229,10 +229,7 @@ class Cycling:
     )
     rows: int = option(whole_number(1, 10_000), 5, LOAD, "Rows per insertion, each in its own statement.")
     transaction: str = "none"
-    """Extent of a transaction: "run" (BEGIN and COMMIT around all cycles) or "none" (no BEGIN).
-
-    With "none", each statement is its own transaction.
-    """
+    """Extent of a transaction: "run" (all cycles) or "none" (each statement is its own transaction)."""
     timeout_s: float | None = option(
         duration(0.001),
         "60s",

@@ -8,18 +8,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, count
+from itertools import count
 from typing import Any
 
 from sqlstress.engine.ordered import OperationLedger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import Outcome
-from sqlstress.experiments.classics import cycles_worker, keys_worker, methods_worker
-from sqlstress.experiments.classics.keys_worker import MAKERS
-from sqlstress.experiments.classics.methods_worker import PATH, SCHEMA, VALUE, value
 from sqlstress.experiments.classics.proof import check_ids, check_rows, short_id
-from sqlstress.experiments.classics.spec import Cycling, Method, Picks
-from sqlstress.experiments.classics.steps import Step, possible_tables
+from sqlstress.experiments.classics.spec import Method, Picks
+from sqlstress.experiments.classics.worker import (
+    CYCLES_TABLE,
+    MAKERS,
+    METHODS_TABLES,
+    PATH,
+    SOURCES,
+    KeysSource,
+    numbered_picks,
+    pairs,
+    possible_tables,
+    value,
+)
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import CheckCounter
@@ -27,7 +35,6 @@ from sqlstress.system.interrupt import Pulse, with_pulses
 from sqlstress.target import stores_nothing
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import Connection, Row
-from sqlstress.targets.sqlite.drivers import settings as pragmas
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 
@@ -42,17 +49,28 @@ class ClassicWork(ProvenWork):
         self._words = shared_words(case.concurrency)
         self.shared: tuple[Any, ...] = (self._words,)
 
-    def steps_of(self, worker: int) -> Iterator[Step]:
-        """Yield the steps that a worker runs."""
+    def create(self, pulse: Pulse) -> None:
+        """Create and fill the tables. No connection stays open, so that the worker starts without a WAL."""
+        self.place.create_tables(self.definitions(), pulse)
+        with self.place.opened() as connection:
+            connection.rows("BEGIN IMMEDIATE")
+            self.fill(connection, pulse)
+            connection.rows("COMMIT")
+
+    def definitions(self) -> Iterable[str]:
+        """Return the SQL statements that create the tables and indices."""
         raise NotImplementedError
+
+    def fill(self, connection: Connection, pulse: Pulse) -> None:
+        """Insert the rows that are there before the workers start; none by default."""
 
     def tables(self, outcome: Outcome, pulse: Pulse) -> list[list[Row]]:
         """Return the lists of rows that a worker may have left, in order of insertion."""
         done = OperationLedger(self._words, outcome.worker).acknowledged()
-        return possible_tables(with_pulses(self.steps_of(outcome.worker), pulse), done, outcome.died)
+        steps = SOURCES[self.case.workload].steps_of(self.case, outcome.worker, self.salt)
+        return possible_tables(with_pulses(steps, pulse), done, outcome.died)
 
     def rows(self, query: str, pulse: Pulse) -> Iterator[Row]:
-        """Yield the rows of a query."""
         with self.place.opened() as connection:
             yield from with_pulses(connection.iterate(query), pulse)
 
@@ -68,18 +86,11 @@ class ClassicWork(ProvenWork):
 
 
 def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
-    """Return each list of rows with ids put in front of the rows, as SQLite assigns them.
-
-    The ids of each list begin at 1, in order of insertion.
-    """
+    """Return each list of rows with ids from 1 on put in front of the rows, as SQLite assigns them."""
     return [[(number, *row) for number, row in enumerate(rows, 1)] for rows in tables]
 
 
 # Methods.
-
-
-HASTE = ("synchronous=off", "cache_size=-100000")
-"""PRAGMAs to fill a file fast, outside of the measured time. The cache takes about 100 MB."""
 
 
 class MethodsWork(ClassicWork):
@@ -91,42 +102,27 @@ class MethodsWork(ClassicWork):
         method: Method = self.case.spec
         return {"insert": 0, "allocate": method.scale, "query": method.samples}[method.phase]
 
-    def steps_of(self, worker: int) -> Iterator[Step]:
-        return methods_worker.steps_of(self.case)
+    def _results(self) -> list[Row]:
+        """Return the rows of results in the file before the worker starts."""
+        computed = pairs(self._samples) if self.case.spec.phase == "query" else ()
+        return [(a, b, value(a, b, self.case.seed)) for a, b in computed]
 
-    def create(self, pulse: Pulse) -> None:
-        """Fill the file and set its journal mode."""
-        with self.place.opened() as connection:
-            self._fill(connection, pulse)
-        files.first_write(self.case, self.place.paths[0])
+    def definitions(self) -> Iterable[str]:
+        return METHODS_TABLES
 
-    def _fill(self, connection: Connection, pulse: Pulse) -> None:
-        pragmas.apply(connection, self.case.settings)
-        for pragma in HASTE:
-            connection.rows(f"PRAGMA {pragma}")
-        connection.rows("BEGIN")
-        for statement in SCHEMA:
-            connection.rows(statement)
-        paths = ((PATH.format(place),) for place in with_pulses(range(self._samples), pulse))
+    def fill(self, connection: Connection, pulse: Pulse) -> None:
+        paths = ((PATH.format(number),) for number in with_pulses(range(self._samples), pulse))
         connection.run_many("INSERT INTO sample (path) VALUES (?)", paths)
-        if self.case.spec.phase == "query":
-            computed = VALUE.format(a="a.id", b="b.id", seed=self.case.seed)
-            pairs = f"SELECT a.id, b.id, {computed} FROM sample AS a JOIN sample AS b ON a.id < b.id"
-            files.watched(connection, f"INSERT INTO result {pairs}", pulse)
-        connection.rows("COMMIT")
+        connection.run_many("INSERT INTO result VALUES (?, ?, ?)", with_pulses(self._results(), pulse))
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
-        """Yield the checks of the file, of both tables, and of the answers to queries."""
         (outcome,) = outcomes
         samples = [[(PATH.format(number),) for number in range(self._samples)]]
-        results: list[list[Row]] = [[]]
+        results = [self._results()]
         if self.case.spec.phase == "insert":
             samples = self.tables(outcome, pulse)
         elif self.case.spec.phase == "allocate":
             results = self.tables(outcome, pulse)
-        else:
-            pairs = methods_worker.pairs(self._samples)
-            results = [[(a, b, value(a, b, self.case.seed)) for a, b in pairs]]
         stored_samples = self.rows("SELECT id, path FROM sample", pulse)
         stored_results = self.rows("SELECT a_id, b_id, val FROM result", pulse)
         found = [
@@ -203,10 +199,7 @@ CLOCK_TOLERANCE_S = 1.0
 
 
 class KeysWork(ClassicWork):
-    """Work of keys: a database of users, items and picks (rows that link a user with an item).
-
-    Each acknowledged pick must be there once.
-    """
+    """Work of keys: a database of users, items and picks, with each acknowledged pick once."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -215,29 +208,20 @@ class KeysWork(ClassicWork):
         """Rows of users and items, by table."""
         self._begun = 0.0, 0.0
 
-    def create(self, pulse: Pulse) -> None:
-        """Create all tables, and fill those of users and items."""
-        for name, rows in (("users", self.picks.users), ("items", self.picks.items)):
-            ids = iter(MAKERS[self.picks.id_type](), None) if self.picks.id_type != "int" else count(1)
-            numbers = with_pulses(range(rows), pulse)
-            self._made[name] = [
-                (row_id, *LISTED[name](number)) for number, row_id in zip(numbers, ids, strict=False)
-            ]
-        self._begun = time.time(), time.monotonic()
-        self.place.create_tables(definitions(self.picks), pulse)
-        with self.place.opened() as connection:
-            connection.rows("BEGIN IMMEDIATE")
-            for name, places in (("users", "?, ?"), ("items", "?, ?, ?")):
-                connection.run_many(
-                    f"INSERT INTO {name} VALUES ({places})", with_pulses(self._made[name], pulse)
-                )
-            connection.rows("COMMIT")
+    def definitions(self) -> Iterable[str]:
+        return definitions(self.picks)
 
-    def steps_of(self, worker: int) -> Iterator[Step]:
-        return keys_worker.steps_of(self.case, worker)
+    def fill(self, connection: Connection, pulse: Pulse) -> None:
+        self._begun = time.time(), time.monotonic()
+        for name, values in LISTED.items():
+            ids = iter(MAKERS[self.picks.id_type](), None) if self.picks.id_type != "int" else count(1)
+            numbers = with_pulses(range(getattr(self.picks, name)), pulse)
+            made = [(row_id, *values(number)) for number, row_id in zip(numbers, ids, strict=False)]
+            places = ", ".join("?" * len(made[0]))
+            connection.run_many(f"INSERT INTO {name} VALUES ({places})", with_pulses(made, pulse))
+            self._made[name] = made
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
-        """Yield the checks of the file, of each table, and of the ids of the table picks."""
         tables = [self.tables(outcome, pulse) for outcome in outcomes]
         ids: dict[Any, Any] = {}
         yield from self.sound(pulse)
@@ -248,7 +232,12 @@ class KeysWork(ClassicWork):
         yield examined("foreign keys", lambda: self.foreign_keys("picks", pulse))
         if self.picks.own_id:
             by_worker = (
-                [[ids[pick] for pick in step.rows if pick in ids] for step in self.steps_of(outcome.worker)]
+                [
+                    (number, ids[pick])
+                    for step in KeysSource.steps_of(self.case, outcome.worker, self.salt)
+                    for number, pick in numbered_picks(self.picks, step)
+                    if pick in ids
+                ]
                 for outcome in outcomes
             )
             yield check_ids(by_worker, self.picks.id_type)
@@ -263,10 +252,7 @@ class KeysWork(ClassicWork):
         return check_rows("users and items", stored, [[expected]])
 
     def _stored_picks(self, ids: dict[Any, Any], pulse: Pulse) -> Iterator[Pick | str]:
-        """Yield each pick, or a text on a wrong row; store the ids of picks in `ids`.
-
-        The picks are read from the table and not from an index.
-        """
+        """Yield each pick of the table, or a text on a wrong row; store the ids of picks in `ids`."""
         users, items = (
             {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
         )
@@ -314,19 +300,15 @@ def pick_name(pick: Pick | str) -> str:
 class CyclesWork(ClassicWork):
     """Work of cycles: a table, which must have the rows of the last acknowledged commit."""
 
-    def steps_of(self, worker: int) -> Iterator[Step]:
-        cycling: Cycling = self.case.spec
-        cycles = range(1, cycling.cycles + 1)
-        return chain.from_iterable(cycles_worker.steps_of(cycling, cycle, self.salt) for cycle in cycles)
-
-    def create(self, pulse: Pulse) -> None:
-        """Create the table. No connection stays open, so that the first cycle starts without a WAL."""
-        self.place.create_tables((cycles_worker.DEFINITION,), pulse)
+    def definitions(self) -> Iterable[str]:
+        return (CYCLES_TABLE,)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
-        """Yield the checks of the file and of its table."""
         (outcome,) = outcomes
         tables = numbered(self.tables(outcome, pulse))
         stored = self.rows("SELECT id, value FROM t1", pulse)
         yield from self.sound(pulse)
         yield examined("last commit", lambda: check_rows("last commit", stored, [tables]))
+
+
+WORKS: dict[str, type[ClassicWork]] = {"methods": MethodsWork, "keys": KeysWork, "cycles": CyclesWork}

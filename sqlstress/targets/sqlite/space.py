@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from sqlstress import sqlite_codes as codes
-from sqlstress.errors import EnvironmentFailure, NotInstalled, SqlstressError, error_message
+from sqlstress.errors import EnvironmentFailure, NotInstalled, SqlstressError
 from sqlstress.report import Space, TreeSpace
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import Pulse
-from sqlstress.targets.sqlite.drivers import load_driver
+from sqlstress.targets.sqlite.drivers import explain, load_driver
 from sqlstress.targets.sqlite.files import opened, watched
 
 # Each page of an index or a WITHOUT ROWID table has entries. Internal pages of other tables only separate
@@ -66,11 +66,9 @@ def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
     except SqlstressError:
         raise
     except Exception as error:
-        code = load_driver(case.driver).result_code(error)
-        name = type(error).__name__ if code is None else codes.name(code)
         # SQLite's message may quote a name from a damaged schema, and such a name may have line breaks.
-        reason = f"{name}: {' '.join(error_message(error).split())}"
-        if codes.is_damage(code):
+        reason = " ".join(explain(case.driver, error).split())
+        if codes.is_damage(load_driver(case.driver).result_code(error)):
             raise DamagedFile(f"{damaged}: {reason}.") from error
         raise EnvironmentFailure(f"{impossible}: {reason}.") from error
     trees = []

@@ -6,8 +6,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import chain, pairwise
+from contextlib import closing, contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,19 @@ from hypothesis import strategies as st
 from sqlstress.engine.protocols import DONE, TIMEOUT, Stamps
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.experiments.classics.cycles_worker import (
-    DEFINITION,
+from sqlstress.experiments.classics.spec import Cycling
+from sqlstress.experiments.classics.worker import (
+    BEGIN,
+    CHECKPOINT,
+    COMMIT,
+    DELETE,
     INSERT,
     CyclesSource,
+    Step,
     WalStates,
-    calls_of,
-    steps_of,
+    committed,
+    wal_series,
 )
-from sqlstress.experiments.classics.spec import Cycling
-from sqlstress.experiments.classics.steps import BEGIN, CHECKPOINT, COMMIT, DELETE, Step, committed
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.statistics.units import NS_PER_S
@@ -106,10 +109,10 @@ def test_run_stops_at_its_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         now[0] += NS_PER_S
         return now[0]
 
-    # The source reads the clock twice per cycle.
-    source = dry(cycles=10, rows=1, timeout_s=5.0)
+    # The source reads the clock once per cycle. It finds the limit before it counts the third cycle.
+    source = dry(cycles=10, rows=1, timeout_s=3.0)
     monkeypatch.setattr(time, "perf_counter_ns", clock)
-    assert len(work_off(source, [100])) == 2
+    assert len(work_off(source, [100])) == 3
     findings = source.findings()
     assert (findings.outcome, findings.note) == (TIMEOUT, "2 of 10 cycles were done")
 
@@ -198,11 +201,10 @@ def test_transaction_over_a_timed_out_run_is_rolled_back(tmp_path: Path) -> None
 
 @contextmanager
 def calls(case: Case, folder: Path) -> Iterator[dict[str, Operation]]:
-    place = SqlitePlace(case, folder)
-    place.create_tables([DEFINITION], nothing)
-    client = place.client(1)
-    yield calls_of(client)
-    client.close()
+    work = open_work(case, folder, SALT, {})
+    work.prepare(nothing)
+    with closing(CyclesSource(case, SqlitePlace(case, folder), 1, SALT, work.shared)) as source:
+        yield source._calls
 
 
 def insert_a_row_and_checkpoint(calls: dict[str, Operation]) -> None:
@@ -237,8 +239,7 @@ cyclings = st.builds(
 
 
 def all_steps(cycling: Cycling) -> list[Step]:
-    cycles = range(1, cycling.cycles + 1)
-    return list(chain.from_iterable(steps_of(cycling, cycle, SALT) for cycle in cycles))
+    return list(CyclesSource.steps_of(Case(workload="cycles", spec=cycling), 1, SALT))
 
 
 @given(cyclings)
@@ -269,10 +270,8 @@ def test_row_values_are_unique(cycling: Cycling) -> None:
 
 def noted(*states: tuple[int, int, int]) -> dict[str, tuple[int, ...]]:
     """Return the series of these states: frames, checkpointed frames, salt."""
-    wal = WalStates(Path())
-    for frames, checkpointed, salt in states:
-        wal.note(WalIndex(frames, checkpointed, salt, 4096))
-    return {name: tuple(values) for name, _, values in wal.series()}
+    found = wal_series([WalIndex(frames, checkpointed, salt, 4096) for frames, checkpointed, salt in states])
+    return {name: tuple(values) for name, _, values in found}
 
 
 def test_wal_with_another_salt_was_restarted() -> None:
@@ -286,7 +285,6 @@ def test_wal_with_another_salt_was_restarted() -> None:
 
 def test_wal_with_its_first_frames_was_not_restarted() -> None:
     assert noted((0, 0, 0), (0, 0, 0), (1, 0, 77))[WAL_RESTARTS] == (0, 0, 0)
-    assert noted() == {}
 
 
 IS_LOCKED = """
@@ -320,7 +318,7 @@ def test_looks_belong_to_their_cycles_and_keep_the_locks(driver: str, tmp_path: 
     assert answer == "database is locked\n"
     connection.close()
     wal.close()
-    found = {name: values for name, _, values in wal.series()}
+    found = {name: values for name, _, values in wal_series(wal.states)}
     frames = found[WAL_FRAMES]
     assert [after - before for before, after in pairwise(frames)] == [1, 1, 0, 0]
     assert found[CHECKPOINTED_FRAMES] == [0, 0, 0, frames[-1], frames[-1]]
@@ -330,5 +328,5 @@ def test_looks_belong_to_their_cycles_and_keep_the_locks(driver: str, tmp_path: 
 def test_missing_index_gives_no_looks(tmp_path: Path) -> None:
     wal = WalStates(tmp_path / "kv.db")
     wal.read()
-    assert wal.series() == []
+    assert wal_series(wal.states) == []
     wal.close()

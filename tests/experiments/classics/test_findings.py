@@ -13,20 +13,11 @@ from hypothesis import strategies as st
 
 from sqlstress.analysis.group import ERROR, group_runs
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.experiments.classics import findings as declared
 from sqlstress.experiments.classics import sentences as sentence
-from sqlstress.experiments.classics.findings import (
-    DONE,
-    FAILED,
-    LIMIT,
-    METHODS,
-    TIMEOUT,
-    WRONG,
-    checkpoints_in,
-    times_of,
-)
+from sqlstress.experiments.classics import show as declared
+from sqlstress.experiments.classics.compared import DONE, FAILED, LIMIT, TIMEOUT, WRONG
 from sqlstress.experiments.classics.sentences import Fastest
-from sqlstress.experiments.classics.show import SPACE, space_figure
+from sqlstress.experiments.classics.show import METHODS, SPACE, checkpoints_in, space_figure, times_of
 from sqlstress.experiments.classics.spec import ID_TYPES
 from sqlstress.report import Check, Run, Space, TreeSpace, Verdict
 from sqlstress.statistics.series import Series

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.engine.summary import outcomes
-from sqlstress.experiments.classics import keys_worker as worker
-from sqlstress.experiments.classics.keys_worker import first_number, insert_statement, picked_by, users_of
+from sqlstress.experiments.classics import worker
 from sqlstress.experiments.classics.spec import ID_TYPES, SCHEMAS, Picks
 from sqlstress.experiments.classics.work import NOW, definitions
+from sqlstress.experiments.classics.worker import Step, insert_statement, picked_by, users_of
 from sqlstress.report.case import Case
 from tests.example_report import example_report
 from tests.experiments.classics.cases import keys_case
@@ -94,7 +94,7 @@ def test_user_picks_and_their_ids_are_one_transaction(begin: str, monkeypatch: p
     load = Picks("id-rowid", "uuid4", begin=begin)
     written: Any = Written()
     monkeypatch.setitem(worker.MAKERS, "uuid4", lambda: lambda: written.statements.append("made uuid4"))
-    worker.insertion(load, written, worker.row_maker(load))([(1, 7, 1), (2, 7, 2)])
+    worker.insertion(load, written)([(1, 7, 1), (2, 7, 2)])
     each = ["made uuid4", "INSERT INTO picks (id, user, item) VALUES (?, ?, ?)"]
     assert written.statements == [f"BEGIN {begin}", *each, *each, "COMMIT"]
 
@@ -207,7 +207,7 @@ clocks = st.lists(st.integers(NOW_NS - 10**10, NOW_NS + 10**10), min_size=2, max
 """Answers of a system clock that may stop and may be set back."""
 
 
-def ticking(times_ns: list[int]) -> worker.Clock:
+def ticking(times_ns: list[int]) -> Callable[[], int]:
     answers: Iterator[int] = iter(times_ns)
     return lambda: next(answers)
 
@@ -222,7 +222,7 @@ def test_ids_are_unique_and_ascend_if_their_type_guarantees_it(id_type: str) -> 
     made = [make() for _ in range(30_000)]
     assert len(set(made)) == len(made)
     assert set(map(len, made)) == {worker.SIZE}
-    assert ascends(made) == (id_type in worker.ASCENDING)
+    assert ascends(made) == (id_type == worker.ASCENDING)
 
 
 @given(clocks)
@@ -303,5 +303,9 @@ def test_seed_is_the_same_work_whatever_the_schema_and_the_type() -> None:
 
 @given(loads, st.integers(0, 1000))
 def test_no_two_users_have_a_number_in_common(load: Picks, user: int) -> None:
-    last = first_number(load, user) + load.most_picks - 1
-    assert first_number(load, user + 1) > last
+    first, second = (
+        [number for number, _ in worker.numbered_picks(load, step)]
+        for each in (user, user + 1)
+        for step in [Step("picks", [(each, item) for item in picked_by(case_of_load(load), each)])]
+    )
+    assert first[-1] < second[0]

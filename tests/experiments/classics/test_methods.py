@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT
 from sqlstress.errors import UsageError
-from sqlstress.experiments.classics import methods_worker as worker
-from sqlstress.experiments.classics import orm
-from sqlstress.experiments.classics.methods_worker import (
-    SCHEMA,
-    VALUE,
+from sqlstress.experiments.classics import orm, worker
+from sqlstress.experiments.classics.orm import MODELS
+from sqlstress.experiments.classics.spec import SCALES as PLANNED
+from sqlstress.experiments.classics.worker import (
+    METHODS_TABLES,
     objections,
     pairs,
     queried_pairs,
@@ -29,11 +29,10 @@ from sqlstress.experiments.classics.methods_worker import (
     refusal,
     value,
 )
-from sqlstress.experiments.classics.orm import MODELS
-from sqlstress.experiments.classics.spec import SCALES as PLANNED
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite.drivers import Row
 from tests.experiments.classics.cases import FAST, Ran, cell, prepare_cell, run, work_as
+from tests.experiments.measured import SALT
 from tests.rows import mostly_thorough
 
 SCALES = {"insert": 30, "allocate": 9, "query": 36}
@@ -60,7 +59,7 @@ def test_every_method_does_its_work(tricks: tuple[str, ...], driver: str, tmp_pa
     assert [found.outcome for found in ran.findings] == [DONE]
     assert verdict.status == "ok", verdict
     assert sum(totals.rows for totals in ran.totals) == case.spec.rows
-    kinds = Counter(step.kind for step in worker.steps_of(case))
+    kinds = Counter(step.kind for step in worker.MethodsSource.steps_of(case, 1, SALT))
     assert [totals.operations for totals in ran.totals] == [kinds]
     assert {found.effective["journal_mode"] for found in ran.findings} == {case.settings.journal_mode}
     counted = {"insert": "samples", "allocate": "results", "query": "values read"}[case.spec.phase]
@@ -180,19 +179,12 @@ def test_tables_are_those_that_peewee_creates_for_the_models() -> None:
     database.create_tables(MODELS, safe=False)
     created = [row[0] for row in database.connection().execute(DEFINITIONS)]  # type: ignore[no-untyped-call]
     database.close()
-    assert sorted(created) == sorted(SCHEMA)
+    assert sorted(created) == sorted(METHODS_TABLES)
 
 
 @given(st.integers(2, 40))
 def test_pairs_are_all_pairs_of_ids_in_order(samples: int) -> None:
     assert list(pairs(samples)) == list(combinations(range(1, samples + 1), 2))
-
-
-@given(st.integers(1, 3000), st.integers(1, 3000), st.integers(0, (1 << 32) - 1))
-def test_sqlite_computes_the_value_that_python_expects(a: int, b: int, seed: int) -> None:
-    query = f"SELECT {VALUE.format(a=a, b=b, seed=seed)}"
-    with closing(sqlite3.connect(":memory:")) as connection:
-        assert connection.execute(query).fetchone() == (value(a, b, seed),)
 
 
 @given(st.sampled_from([1, 2, 12, 36, 100, 221]))

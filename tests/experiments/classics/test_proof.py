@@ -11,23 +11,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.classics import keys_worker
-from sqlstress.experiments.classics.keys_worker import picked_by
 from sqlstress.experiments.classics.proof import check_ids, check_rows
 from sqlstress.experiments.classics.spec import Picks
-from sqlstress.experiments.classics.steps import (
+from sqlstress.experiments.classics.work import numbered, pick_name
+from sqlstress.experiments.classics.worker import (
     BEGIN,
     COMMIT,
     DELETE,
     QUERY,
+    KeysSource,
     Step,
     committed,
+    picked_by,
     possible_tables,
 )
-from sqlstress.experiments.classics.work import numbered, pick_name
 from sqlstress.report import Check
 from sqlstress.report.case import Case
 from tests.example_report import assert_golden_texts
+from tests.experiments.measured import SALT
 
 # The rows that steps leave, compared with SQLite itself.
 
@@ -184,8 +185,8 @@ def picks(*users: int) -> list[Pick]:
 
 def check_picks(rows: Sequence[Pick], died: bool = False) -> Check:
     """Check picks. Worker 2 perhaps died during the transaction of user 3."""
-    first = possible_tables(keys_worker.steps_of(KEYS, 1), 3, died=False)
-    second = possible_tables(keys_worker.steps_of(KEYS, 2), 1 if died else 2, died)
+    first = possible_tables(KeysSource.steps_of(KEYS, 1, SALT), 3, died=False)
+    second = possible_tables(KeysSource.steps_of(KEYS, 2, SALT), 1 if died else 2, died)
     return check_rows("picks", rows, [first, second], pick_name)
 
 
@@ -241,64 +242,55 @@ def blob(number: int) -> bytes:
     return number.to_bytes(16)
 
 
-MADE = [[[blob(5), blob(6), blob(7)], [blob(9), blob(11)]], [[blob(1), blob(8)]]]
-"""Ids by worker and transaction."""
+MADE = [[blob(5), blob(6), blob(7), blob(9), blob(11)], [blob(1), blob(8)]]
+"""Ids by worker."""
+
+
+def ids_check(by_worker: Sequence[Sequence[Any]], id_type: str, first: int = 1) -> Check:
+    """Check ids; integers must be `first`, `first` + 1 and so on."""
+    return check_ids((enumerate(ids, first) for ids in by_worker), id_type)
 
 
 @pytest.mark.parametrize("id_type", ["uuid4", "ulid", "uuid7"])
 def test_ids_that_ascend_within_each_worker_are_accepted(id_type: str) -> None:
-    assert check_ids(MADE, id_type) == Check("identifiers", "ok", 7)
+    assert ids_check(MADE, id_type) == Check("identifiers", "ok", 7)
+    assert ids_check([[blob(0), blob(1)]], id_type) == Check("identifiers", "ok", 2)
 
 
-@pytest.mark.parametrize(
-    "by_worker",
-    [[[[blob(5), blob(4)]]], [[[blob(5)], [blob(4)]]], [[[blob(5)], [], [blob(4)]]]],
-    ids=["within a transaction", "from one to the next", "over an empty one"],
-)
-def test_id_that_is_smaller_than_the_one_before_is_named_where_order_is_promised(by_worker: Any) -> None:
+def test_id_that_is_smaller_than_the_one_before_is_named_where_order_is_promised() -> None:
+    by_worker = [[blob(5), blob(4)]]
     said = f"{blob(4).hex()} was made after {blob(5).hex()}, and is less"
-    assert wrong(check_ids(by_worker, "uuid7")) == said
-    assert check_ids(by_worker, "ulid").status == "ok"
+    assert wrong(ids_check(by_worker, "uuid7")) == said
+    assert ids_check(by_worker, "ulid").status == "ok"
+    assert wrong(ids_check([[blob(5), None, blob(4)]], "uuid7")).endswith(said)
 
 
 @pytest.mark.parametrize("id_type", ["uuid7", "uuid4"])
 def test_id_that_is_there_twice_is_named(id_type: str) -> None:
     # The same one again is not out of order.
-    assert wrong(check_ids([[[blob(1), blob(1)]]], id_type)) == f"{blob(1).hex()} is there twice"
-    assert wrong(check_ids([*MADE, [[blob(7)]]], id_type)) == f"{blob(7).hex()} is there twice"
+    assert wrong(ids_check([[blob(1), blob(1)]], id_type)) == f"{blob(1).hex()} is there twice"
+    assert wrong(ids_check([*MADE, [blob(7)]], id_type)) == f"{blob(7).hex()} is there twice"
 
 
 @pytest.mark.parametrize(
-    ("one", "id_type"),
-    [(b"short", "uuid4"), ("0" * 16, "ulid"), (None, "uuid7"), (7, "uuid4"), (blob(2), "int"), (None, "int")],
+    ("one", "id_type"), [(b"short", "uuid4"), ("0" * 16, "ulid"), (None, "uuid7"), (7, "uuid4")]
 )
 def test_id_of_another_type_is_named(one: Any, id_type: str) -> None:
-    first = [5, 6] if id_type == "int" else [blob(5), blob(6)]
-    assert f"is not of the type {id_type}" in wrong(check_ids([[[*first, one]]], id_type))
+    assert f"is not of the type {id_type}" in wrong(ids_check([[blob(5), blob(6), one]], id_type))
 
 
 @pytest.mark.parametrize(
-    ("one", "id_type", "said"), [(b"c" * 30, "uuid7", "63" * 20), ("x" * 50, "int", f"'{'x' * 39}")]
-)
-def test_long_id_of_another_type_is_shortened(one: Any, id_type: str, said: str) -> None:
-    assert wrong(check_ids([[[one]]], id_type)) == f"{said} is not of the type {id_type}"
-
-
-def test_between_two_transactions_integers_may_be_left_out() -> None:
-    assert check_ids([[[1, 2], [9, 10], [], [30]]], "int").status == "ok"
-    assert check_ids([[[7], [8, 9]]], "int").status == "ok"
-
-
-@pytest.mark.parametrize(
-    ("transactions", "said"),
+    ("one", "id_type", "said"),
     [
-        ([[1, 2, 4]], "4 was made after 2, and does not follow on it"),
-        ([[5, 6], [3]], "3 was made after 6, and is less"),
-        ([[5, 6], [], [3]], "3 was made after 6, and is less"),
-        ([[1, 2, 2]], "2 is there twice; 2 was made after 2, and is less"),
+        (b"c" * 30, "uuid7", f"{'63' * 20} is not of the type uuid7"),
+        ("x" * 50, "int", f"'{'x' * 39} is there instead of 1"),
     ],
 )
-def test_integers_that_do_not_follow_on_each_other_are_named(
-    transactions: list[list[Any]], said: str
-) -> None:
-    assert wrong(check_ids([transactions], "int")) == said
+def test_long_id_of_another_type_is_shortened(one: Any, id_type: str, said: str) -> None:
+    assert wrong(ids_check([[one]], id_type)) == said
+
+
+@pytest.mark.parametrize("one", [5, 7, None, 6.0, "6", blob(6)])
+def test_integer_other_than_the_computed_one_is_named(one: Any) -> None:
+    assert ids_check([[4, 5, 6]], "int", 4) == Check("identifiers", "ok", 3)
+    assert wrong(ids_check([[4, 5, one]], "int", 4)).endswith(" is there instead of 6")

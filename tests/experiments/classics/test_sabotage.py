@@ -18,9 +18,8 @@ from sqlstress.engine.protocols import TIMEOUT, Outcome
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.trial import plan_window
 from sqlstress.engine.worker import SLOT_WORDS
-from sqlstress.experiments.classics.keys_worker import picked_by, users_of
-from sqlstress.experiments.classics.methods_worker import PATH, SCHEMA
 from sqlstress.experiments.classics.spec import Picks
+from sqlstress.experiments.classics.worker import METHODS_TABLES, PATH, picked_by, users_of
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets import open_place
@@ -45,7 +44,7 @@ from tests.pulses import nothing
 INSERT = cell("insert", "JSON", 40)
 ALLOCATE = cell("allocate", "1b1", 12)
 QUERY = cell("query", "JSON", 36)
-UNCHECKED = SCHEMA[2].replace(", CHECK (a_id < b_id)", "")
+UNCHECKED = METHODS_TABLES[2].replace(", CHECK (a_id < b_id)", "")
 
 
 @pytest.mark.parametrize(

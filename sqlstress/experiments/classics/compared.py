@@ -1,0 +1,182 @@
+"""Comparison of the cases of methods, keys and cycles, in the columns of a table and in findings.
+
+A run is all trials of a case. A group has the runs of one table. A pass is one trial of each case in turn. A
+difference of times is reported only if it is significant over the passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from sqlstress.analysis import sentences as shared
+from sqlstress.analysis.answers import inconclusive_findings, is_conclusive, leaders, more_trials
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group, PairwiseTests
+from sqlstress.experiments.classics import sentences
+from sqlstress.experiments.classics.sentences import Fastest
+from sqlstress.experiments.classics.spec import REASONS
+from sqlstress.report import Run, Trial
+from sqlstress.report.case import Case
+from sqlstress.show import case_table
+from sqlstress.show.blocks import Column
+from sqlstress.show.case_table import Row
+from sqlstress.statistics.compare import MIN_PASSES
+
+DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
+"""Outcomes of a run.
+
+DONE: completed. TIMEOUT: over the time limit. LIMIT: over a limit of SQLite. FAILED: no figure, for example
+because of an error. WRONG: a check found wrong data.
+"""
+_FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
+Write = Callable[[float], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Declaration of a comparison of cases: their names and figures.
+
+    Cases are compared within a part of a table, such as those of one schema.
+    """
+
+    name: Callable[[Case], str]
+    """Function from a case to its name in the part; cases with one name differ in scale."""
+    base: str
+    """Name of the case with which others are compared."""
+    figure: Callable[[Trial], float]
+    """Function from a trial to its main figure: a rate or a time."""
+    is_time: bool = False
+    """Whether the figure is a time, so that less is better."""
+    part: Callable[[Case], str] = lambda _: ""
+    """Function from a case to the name of its part of the table; empty if there is only one part."""
+    special: str = ""
+    """First word of the names of cases that only some applications can use, such as "SPC".
+
+    If such a case is among the fastest, the other cases are also ranked without it.
+    """
+
+    def rates(self, run: Run) -> dict[int, float]:
+        """Return {number of the pass: rate}. The rate is the inverse of the figure if that is a time."""
+        figures = run.by_pass(self.figure)
+        return {index: 1 / time for index, time in figures.items()} if self.is_time else figures
+
+    def outcome(self, run: Run) -> str:
+        """Return DONE, TIMEOUT, LIMIT, FAILED or WRONG.
+
+        For a skipped run, return the outcome of the smaller scale because of which it was skipped.
+        """
+        if run.skipped is not None:
+            return next((outcome for outcome, reason in REASONS.items() if reason in run.skipped), FAILED)
+        if run.verdict.status == "failed":
+            return WRONG
+        unfinished = next((trial.outcome for trial in run.valid if trial.outcome != DONE), None)
+        if unfinished:
+            return unfinished if unfinished in (TIMEOUT, LIMIT) else FAILED
+        return DONE if run.by_pass(self.figure) else FAILED
+
+    def main_cell(self, write: Write) -> case_table.Cell:
+        """Return a function from a row to its main figure with the spread, or the reason for its absence.
+
+        `write` returns the text of the figure. The spread is computed from rates, even if the figure is a
+        time. All passes do the same work, so the relative spread of both is the same.
+        """
+
+        def cell(row: Row) -> str:
+            outcome = self.outcome(row.run)
+            if outcome != DONE or row.trial is None:
+                return _FAILURES.get(outcome, case_table.FAILED)
+            return case_table.marked_cell(row.run, write(self.figure(row.trial)), self.rates(row.run))
+
+        return cell
+
+    def relative_column(
+        self,
+        name: str,
+        rows: Iterable[Row],
+        write: Write,
+        figure: Callable[[Trial], float | None] | None = None,
+        **more: Any,
+    ) -> Column[Row]:
+        """Return a column with each row's figure, divided by the figure of the base in the row's part.
+
+        If the base has several rows in the part, such as scales, its largest figure is used. `write` returns
+        the text of a ratio. `figure` replaces the main figure. `more` are further fields of Column.
+        """
+
+        def value(row: Row) -> float | None:
+            is_known = row.trial and self.outcome(row.run) == DONE
+            return (figure or self.figure)(row.trial) if row.trial and is_known else None
+
+        def key(row: Row) -> Hashable:
+            return self.part(row.run.case), row.run.case.concurrency
+
+        bases: dict[Hashable, float] = {}
+        for row in rows:
+            if self.name(row.run.case) == self.base:
+                bases[key(row)] = max(value(row) or 0.0, bases.get(key(row), 0.0))
+
+        def cell(row: Row) -> str | None:
+            over, under = value(row), bases.get(key(row))
+            return write(over / under) if over and under else None
+
+        return Column(name, (self.base, "= 1"), cell=cell, **more)
+
+    def findings(self, group: Group) -> Iterator[Finding]:
+        """Yield findings on the fastest cases of each part.
+
+        Only cases with the driver of the group's first case and with the most processes are compared, so that
+        they differ in nothing but name and scale.
+        """
+        most = max(run.case.concurrency for run in group.runs)
+        done = [
+            run
+            for run in group.runs
+            if self.outcome(run) == DONE
+            and (run.case.driver, run.case.concurrency) == (group.case.driver, most)
+        ]
+        known = [run for run in done if len(self.rates(run)) >= MIN_PASSES]
+        best: dict[str, dict[str, Run]] = {self.part(run.case): {} for run in known}
+        for run in sorted(known, key=lambda run: median(self.rates(run).values()), reverse=True):
+            best[self.part(run.case)].setdefault(self.name(run.case), run)
+        compared = [run for named in best.values() for run in named.values()]
+        tested = group.pairwise_tests(compared, self.rates) if compared else None
+        if tested:
+            found = [
+                finding for part, named in best.items() for finding in self._in_part(part, named, tested)
+            ]
+            yield from found
+            yield from inconclusive_findings(tested, found, group.case)
+        elif len(done) > 1:
+            yield Finding(shared.cannot_tell, advice=more_trials(group.case))
+
+    def _in_part(self, part: str, named: Mapping[str, Run], tested: PairwiseTests) -> Iterator[Finding]:
+        """Yield the findings on a part of the table.
+
+        `named` has the run of each name, at the scale with the best rate. `tested` has the tests of all pairs
+        of these runs.
+        """
+        if len(named) < 2:
+            return
+        leads = [self._lead(named, tested)]
+        others = {name: run for name, run in named.items() if name.split()[0] != self.special}
+        if others and not {*leads[0].names} <= {*others}:
+            leads.append(self._lead(others, tested, self.special))
+        yield Finding(sentences.fastest, part=part, leads=tuple(leads))
+
+    def _lead(self, named: Mapping[str, Run], tested: PairwiseTests, without: str = "") -> Fastest:
+        """Return the cases not significantly slower than the fastest, and the best rate relative to the base.
+
+        `named` has the runs to rank, by name, and `tested` the tests of all pairs of them. `without` is the
+        first word of names that were left out; empty if none were.
+        """
+        lead = leaders(tested, list(named.values()), divide_error_by=1 + bool(self.special))
+        names = tuple(name for name, run in named.items() if any(run is near for near in lead.runs))
+        ratio = None
+        if self.base in named and self.base not in names:
+            ratio = tested.ratio(named[self.base], lead.best)
+        return Fastest(
+            names, self.base, ratio if is_conclusive(ratio) else None, lead.equal, lead.unclear, without
+        )
