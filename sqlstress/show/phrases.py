@@ -36,10 +36,11 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("suspicion", "kind"): (
         "read-outside", "copy-of-read-outside", "guarded-by-stale-read", "maybe-guarded-by-stale-read",
         "decision-on-old-data", "mixed-view", "expired-lease", "unread-row-count", "time-in-seconds",
-        "last-row", "reused-id", "connection-mixed", "connection-forked",
+        "last-row", "reused-id", "followed-id", "connection-mixed", "connection-forked",
     ),
     ("suspicion", "effect"): (
-        *("", "double-insert", "double-insert-in-range", "insert-on-old-data", "double-claim", "double-use"),
+        *("", "double-insert", "double-insert-beside-key", "double-insert-in-range", "insert-on-old-data"),
+        *("double-claim", "double-use"),
     ),
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
     ("long-write", "activity"): ("waits", "computes"),

@@ -441,6 +441,11 @@ def file_lock_for_reading_only_wrong(file: str) -> None:
             connection.execute("REPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
 
 
+def file_lock_released_before_commit_wrong(file: str) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection, _locked(file):
+        _increment(connection)
+
+
 # Counted, numbered, booked: an INSERT that depends on present rows.
 
 
@@ -1193,6 +1198,19 @@ def sold_if_a_function_says_enough_wrong(connection: sqlite3.Connection) -> None
 def sold_if_a_query_says_enough_wrong(connection: sqlite3.Connection) -> None:
     if connection.execute(f"{STOCK} AND stock >= 3").fetchone():
         connection.execute(SELL)
+
+
+def taken_after_a_first_look_and_returned(file: str) -> None:
+    with opened(file) as connection:
+        if _stock(connection) < 3:
+            return
+    with immediate(file) as connection:
+        stock = _stock(connection)
+        if stock >= 3:
+            connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 3,))
+    if stock >= 3:
+        with immediate(file) as connection:
+            connection.execute("UPDATE product SET stock = stock + 3 WHERE id = 1")
 
 
 def sold_after_an_earlier_transaction_wrong(file: str) -> None:

@@ -454,25 +454,27 @@ def book(db):
     room = random.randrange(10**9)
     if db.execute("SELECT 1 FROM booking WHERE room = ? {range}", (room,)).fetchone() is None:
         with db:
-            db.execute("INSERT INTO booking VALUES (?, 1)", (room,))
+            db.execute("INSERT {ignore} INTO booking VALUES (?, 1)", (room,))
 """
 
 
 @pytest.mark.parametrize(
-    ("isolation", "searched", "effect", "late"),
+    ("isolation", "searched", "ignore", "effect", "late"),
     [
-        ("", "AND start < 5", "double-insert-in-range", True),
-        (", isolation_level='IMMEDIATE'", "AND start < 5", "double-insert-in-range", True),
-        (", isolation_level=None", "AND start = 5", "double-insert", False),
+        ("", "AND start < 5", "", "double-insert-in-range", True),
+        (", isolation_level='IMMEDIATE'", "AND start < 5", "", "double-insert-in-range", True),
+        (", isolation_level=None", "AND start = 5", "", "double-insert", False),
+        (", isolation_level=None", "AND start = 5", "OR IGNORE", "double-insert-beside-key", False),
     ],
 )
 def test_cure_of_a_double_insert_fits_the_search_and_the_transaction(
-    isolation: str, searched: str, effect: str, late: bool, tmp_path: Path
+    isolation: str, searched: str, ignore: str, effect: str, late: bool, tmp_path: Path
 ) -> None:
-    report = measured(tmp_path, BOOKS.format(isolation=isolation, range=searched))
+    report = measured(tmp_path, BOOKS.format(isolation=isolation, range=searched, ignore=ignore))
     (finding,) = findings_of(report, "suspicion")
     assert (finding.facts["effect"], finding.facts["late"]) == (effect, late)
     assert ("a UNIQUE index cannot refuse it" in finding.text) == (effect == "double-insert-in-range")
+    assert ("NULLs in a key" in finding.text) == bool(ignore)
     assert ("begins a transaction at the first write" in finding.text) == late
 
 

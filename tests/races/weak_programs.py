@@ -31,9 +31,13 @@ CREATE TABLE purchase (id INTEGER PRIMARY KEY, customer INTEGER);
 CREATE TABLE cache (key TEXT PRIMARY KEY, value TEXT, hits INTEGER DEFAULT 0);
 CREATE TABLE stat (sensor INTEGER PRIMARY KEY, n INTEGER);
 CREATE TABLE device (id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE event (id INTEGER PRIMARY KEY, body TEXT);
+CREATE TABLE numbered_event (id INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT);
+CREATE TABLE reader (name TEXT PRIMARY KEY, position INTEGER);
 CREATE TABLE telemetry (device INTEGER REFERENCES device ON DELETE CASCADE, value REAL);
 INSERT INTO mail SELECT value, 'queued', NULL FROM json_each('[1, 2, 3, 4, 5, 6]');
 INSERT INTO page VALUES (1, '', datetime('now'), 1);
+INSERT INTO reader VALUES ('mail', 0);
 INSERT INTO player VALUES (1, 'anna', 0, 1500);
 """
 
@@ -407,6 +411,33 @@ def wins_at_random(connection: sqlite3.Connection) -> None:
 
 def wins_by_the_clock(connection: sqlite3.Connection) -> None:
     connection.execute(_SET_WINS, (time.time_ns() // 1000,))
+
+
+# Readers that follow ids: SQLite gives the id of a deleted last row again, unless AUTOINCREMENT is declared.
+
+
+def _read_next(connection: sqlite3.Connection, table: str) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(f"INSERT INTO {table} (body) VALUES ('news')")
+    ((position,),) = connection.execute("SELECT position FROM reader WHERE name = 'mail'")
+    rows = connection.execute(f"SELECT id FROM {table} WHERE id > ? ORDER BY id", (position,)).fetchall()
+    if rows:
+        connection.execute("UPDATE reader SET position = ? WHERE name = 'mail'", rows[-1])
+    connection.execute("COMMIT")
+
+
+def followed_ids_wrong(connection: sqlite3.Connection) -> None:
+    _read_next(connection, "event")
+    connection.execute("DELETE FROM event WHERE id <= (SELECT position FROM reader)")
+
+
+def followed_ids_with_autoincrement(connection: sqlite3.Connection) -> None:
+    _read_next(connection, "numbered_event")
+    connection.execute("DELETE FROM numbered_event WHERE id <= (SELECT position FROM reader)")
+
+
+def followed_ids_without_deletion(connection: sqlite3.Connection) -> None:
+    _read_next(connection, "event")
 
 
 # Write locks of transactions that only read.

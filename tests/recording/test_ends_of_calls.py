@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 import sqlalchemy
 
-from sqlstress.recording import CALL_COST, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT, REPEATED, history
+from sqlstress.recording import (
+    CALL_COST,
+    LEFT_OPEN,
+    LOST_LOCKS,
+    NOT_COMMITTED,
+    OPEN_STATEMENT,
+    REPEATED,
+    history,
+)
 from sqlstress.recording.after_calls import LONG_OPEN_S
 from sqlstress.recording.failed_statements import FailedStatements
 
@@ -95,6 +103,45 @@ def test_repeated_transaction_is_found(
         begin(connection)
         connection.execute("COMMIT")
     assert counts(recorder, REPEATED) == [("work", 1)]
+
+
+def store(connection: sqlite3.Connection, keys: Sequence[int], *, again: bool = False) -> None:
+    """Insert keys; roll back at a key that exists, and go on, or begin `again` without this key."""
+    connection.execute("BEGIN")
+    for number, key in enumerate(keys):
+        try:
+            connection.execute("INSERT INTO once VALUES (?)", (key,))
+        except sqlite3.IntegrityError:
+            connection.execute("ROLLBACK")
+            if again:
+                store(connection, [*keys[:number], *keys[number + 1 :]])
+                return
+            connection.execute("BEGIN")
+    connection.execute("COMMIT")
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_rollback_that_undoes_earlier_rows_of_a_batch_is_found(
+    connection: sqlite3.Connection, recorder: FailedStatements, *, again: bool
+) -> None:
+    connection.execute("CREATE TABLE once (n PRIMARY KEY)")
+    connection.execute("INSERT INTO once VALUES (3)")
+    with call(recorder):
+        store(connection, [1, 2, 3, 4], again=again)
+    assert counts(recorder, REPEATED) == ([] if again else [("work", 1)])
+
+
+@pytest.mark.parametrize(
+    ("mode", "kinds"), [("immutable=1", ["immutable"]), ("nolock=1", ["no locks"]), ("mode=ro", [])]
+)
+def test_connection_without_locks_is_found_if_the_database_is_written(
+    file: Path, connection: sqlite3.Connection, recorder: FailedStatements, mode: str, kinds: list[str]
+) -> None:
+    with closing(sqlite3.connect(f"{file.as_uri()}?{mode}", uri=True)):
+        assert counts(recorder, LOST_LOCKS) == []
+        connection.execute(INSERT)
+        connection.execute("SELECT 1")
+        assert counts(recorder, LOST_LOCKS) == [(kind, 1) for kind in kinds]
 
 
 def test_open_query_is_found(connection: sqlite3.Connection, recorder: FailedStatements) -> None:

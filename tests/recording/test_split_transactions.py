@@ -110,6 +110,51 @@ def test_inner_block_that_commits_the_outer_one_is_named(
         assert f"{inner} committed {begun}" in found[0].text
 
 
+SAVEPOINTS = """
+import sqlite3
+from sqlstress import setup, connect, transaction
+
+@setup
+def make(database):
+    with sqlite3.connect(database) as db:
+        db.execute("CREATE TABLE t (n)")
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=60)
+
+@transaction
+def work(db):
+    {begin}
+    db.execute("SAVEPOINT part")
+    db.execute("{change}")
+    db.execute("RELEASE part")
+    db.execute("SELECT count(*) FROM t").fetchone()
+    db.{end}()
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "change", "end", "is_split"),
+    [
+        ("pass", "INSERT INTO t VALUES (1)", "rollback", True),
+        ("pass", "INSERT INTO t VALUES (1)", "commit", False),
+        thorough('db.execute("BEGIN")', "INSERT INTO t VALUES (1)", "rollback", False),
+        thorough("pass", "SELECT 1", "rollback", False),
+    ],
+)
+def test_release_that_commits_before_a_rollback_is_named(
+    begin: str, change: str, end: str, tmp_path: Path, *, is_split: bool
+) -> None:
+    text = SAVEPOINTS.format(begin=begin, change=change, end=end)
+    report = measured(tmp_path, text, "program.py", concurrency=2, ops=8)
+    found = findings_of(report, "split-transaction")
+    assert bool(found) == is_split
+    if is_split:
+        line = f"program.py:{line_of(text, 'db.rollback')}"
+        assert f"no BEGIN came before: the ROLLBACK at {line} had nothing to undo" in found[0].text
+
+
 if sys.version_info >= (3, 12):  # The parameter autocommit is new.
 
     def test_script_that_does_not_commit_first_is_not_named(tmp_path: Path) -> None:

@@ -81,6 +81,18 @@ def test_suspicion_of_each_kind_is_shown_with_its_statement(kind: str) -> None:
     assert [finding for finding in findings if "SELECT 1" in finding.text]
 
 
+@pytest.mark.parametrize(
+    ("calls", "share", "is_named"), [(600, 0.1, True), (601, 0.1, False), (601, 0.3, True), (10, 0.04, False)]
+)
+def test_rare_long_holds_are_named_only_if_they_take_much_time(
+    calls: int, share: float, is_named: bool
+) -> None:
+    traits = {"at": "a.py:1", "began_at": "", "seconds": "0.2", "outside": "1", "share": f"{share}"}
+    hold = Sighting("long hold", "BEGIN IMMEDIATE", 6, "", {**traits, "calls": f"{calls}"})
+    named = [finding for finding in advise(with_sightings(hold)) if finding.code == "long-hold"]
+    assert bool(named) == is_named
+
+
 def test_deferred_transaction_is_reported_once_with_its_statements() -> None:
     traits = {"transaction": "transfer", "table": "account", "first": "SELECT 1", "then": "UPDATE account"}
     upgrade = Sighting("connection", "sqlite3", 1, "", {**TRAITS, "upgrades": "yes"})
