@@ -32,6 +32,7 @@ from sqlstress.recording.failures import (
     Kind,
     TimedStep,
     count_kind,
+    is_blob,
     is_write,
     short_sql,
     statement_kind,
@@ -197,7 +198,8 @@ class OpenQueries:
     def records(self) -> Iterator[PlainObservation]:
         """Yield an observation for each query that stayed open, with the longest time."""
         for (sql, at), seconds in self._open_statements.items():
-            yield OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"}
+            blob = {"blob": statement_kind(sql)} if is_blob(sql) else {}
+            yield OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}", **blob}
 
 
 class SlowReads:

@@ -40,7 +40,6 @@ from sqlstress.recording import (
     SPLIT,
     UNCLOSED,
 )
-from sqlstress.recording.failures import is_blob, statement_kind
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import shortened
 from sqlstress.sqlite_codes import (
@@ -140,20 +139,21 @@ def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding
     An open query keeps its snapshot, so a checkpoint cannot reset the WAL. `is_automatic` is False if the
     user's connections make no automatic checkpoints.
     """
-    statements = dict[tuple[str, str], float]()
+    statements = dict[tuple[str, str, str], float]()
     for sighting in sightings(group, OPEN_STATEMENT):
-        kind, seconds = (sighting.what, sighting.traits["at"]), float(sighting.traits["seconds"])
+        traits = sighting.traits
+        kind, seconds = (sighting.what, traits["at"], traits.get("blob", "")), float(traits["seconds"])
         statements[kind] = max(seconds, statements.get(kind, 0.0))
     growth = [*wal_growth_findings(group, is_automatic=is_automatic)]
     large = growth[0].facts["wal_bytes"] if growth else None
-    for (sql, at), seconds in list(statements.items())[:MAX_CAUSES]:
+    for (sql, at, blob), seconds in list(statements.items())[:MAX_CAUSES]:
         yield Finding(
             sentences.open_statement,
             statement=shortened(sql, 60),
             seconds=seconds,
             at=at or None,
             wal_bytes=large,
-            blob=statement_kind(sql) if is_blob(sql) else None,
+            blob=blob or None,
         )
     if not statements:
         yield from growth

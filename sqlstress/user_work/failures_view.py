@@ -25,7 +25,6 @@ from sqlstress.recording import (
     SPLIT,
     UNCLOSED,
 )
-from sqlstress.recording.failures import is_blob, is_write
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import (
     BUSY,
@@ -215,7 +214,7 @@ def _holder_sentence(group: Group, causes: Container[str | int]) -> str:
             f"The long transaction is that of {hold.facts['at'] or hold.facts['statement']}: make it shorter."
         )
     for query in sightings(group, OPEN_STATEMENT):
-        if is_blob(query.what) and is_write(query.what):
+        if query.traits.get("blob") == "write":
             return f"The holder is the blob handle of {query.traits['at'] or query.what}: close it."
     if COMMIT_BEHIND_READER in causes:
         return "Probably the holder itself waited in COMMIT for a reader: cure that first."

@@ -49,8 +49,12 @@ def end_calls(recorder: FailedStatements) -> None:
     recorder.check_left_open("store")
 
 
-def still_open(recorder: FailedStatements) -> list[tuple[str, str]]:
-    return [(what, traits["at"]) for topic, what, *_, traits in recorder.records() if topic == OPEN_STATEMENT]
+def still_open(recorder: FailedStatements) -> list[tuple[str, str, str]]:
+    return [
+        (what, traits["at"], traits["blob"])
+        for topic, what, *_, traits in recorder.records()
+        if topic == OPEN_STATEMENT
+    ]
 
 
 @pytest.mark.parametrize("writable", [True, False], ids=["writable", "read_only"])
@@ -63,7 +67,8 @@ def test_blob_that_stays_open_is_recorded_with_its_line(
         blob = blob_of(connection, writable=writable)
         end_calls(recorder)
         blob.close()
-    ((what, at),) = still_open(recorder)
+    ((what, at, kind),) = still_open(recorder)
+    assert kind == ("write" if writable else "read")
     method = "blobopen" if library == "sqlite3" else "blob_open"
     assert what == f"{method} pic.data{'' if writable else ' (read-only)'}"
     assert at.startswith(f"{Path(__file__).name}:")
