@@ -24,16 +24,19 @@ class CallCosts:
     def __init__(self) -> None:
         self.connections = self.commits = 0
         """Numbers of connections and of commits in the current call."""
-        self.opening_s = 0.0
-        """Seconds to open connections in the current call, and run PRAGMAs and the first other statement."""
+        self.opening_s = self.first_s = 0.0
+        """Seconds to open connections in the current call, and run PRAGMAs and the first other statement.
+
+        `first_s` has only the seconds of the first other statements.
+        """
         self.begun_s = 0.0
         self.calls: dict[str, int] = {}
         """Number of calls, by name of the transaction."""
-        self._sums: dict[str, tuple[float, int, float, int]] = {}
+        self._sums: dict[str, tuple[float, int, float, float, int]] = {}
         """Sums over calls, by name of the transaction.
 
-        Duration in seconds, connections, time to open connections in seconds, commits. Only calls that
-        opened a connection or committed more than once are included.
+        Duration in seconds, connections, `opening_s`, `first_s`, commits. Only calls that opened a connection
+        or committed more than once are included.
         """
 
     def add_connection(self, seconds: float) -> None:
@@ -44,7 +47,7 @@ class CallCosts:
     def begin(self) -> None:
         """Reset the counts at the beginning of a call."""
         self.connections = self.commits = 0
-        self.opening_s, self.begun_s = 0.0, perf_counter()
+        self.opening_s, self.first_s, self.begun_s = 0.0, 0.0, perf_counter()
 
     def end(self, name: str) -> None:
         """End a call. Add its costs to the sums if it opened a connection or committed more than once.
@@ -53,11 +56,12 @@ class CallCosts:
         """
         self.calls[name] = self.calls.get(name, 0) + 1
         if self.connections or self.commits > 1:
-            seconds, connections, opening_s, commits = self._sums.get(name, (0.0, 0, 0.0, 0))
+            seconds, connections, opening_s, first_s, commits = self._sums.get(name, (0.0, 0, 0.0, 0.0, 0))
             self._sums[name] = (
                 seconds + perf_counter() - self.begun_s,
                 connections + self.connections,
                 opening_s + self.opening_s,
+                first_s + self.first_s,
                 commits + self.commits,
             )
 
@@ -73,10 +77,11 @@ class CallCosts:
                     "seconds": f"{seconds:.6g}",
                     "connections": f"{connections}",
                     "opening_s": f"{opening_s:.6g}",
+                    "first_s": f"{first_s:.6g}",
                     "commits": f"{commits}",
                 },
             )
-            for name, (seconds, connections, opening_s, commits) in self._sums.items()
+            for name, (seconds, connections, opening_s, first_s, commits) in self._sums.items()
         ]
 
 

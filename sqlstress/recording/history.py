@@ -222,6 +222,7 @@ class History:
         if self.ordinary is not _ordinary:  # The connection is new, and has run only PRAGMAs before.
             self._costs.opening_s += ended - begun
             if word != "PRAGMA":
+                self._costs.first_s += ended - begun
                 self.recorder.used_files.add(self.name)
                 self.ordinary = _ordinary
         if word == "PRAGMA":

@@ -109,4 +109,5 @@ def test_opening_ends_with_the_first_statement_that_is_no_pragma(
             times_s.append(recorder.costs.opening_s)
     connect_s, pragma_s, first_s, second_s = times_s
     assert 0 < connect_s < pragma_s < first_s == second_s
+    assert recorder.costs.first_s == pytest.approx(first_s - pragma_s)
     assert costs(recorder)["work"]["connections"] == "1"

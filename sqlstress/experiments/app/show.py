@@ -92,7 +92,7 @@ OPENING_EXCESS = 3
 
 The rest of a longer time was a wait for something else.
 """
-_COSTS = ("seconds", "connections", "opening_s", "commits")
+_COSTS = ("seconds", "connections", "opening_s", "first_s", "commits")
 MIN_COMMITS = 10
 """Minimum number of commits per call for a finding on calls that commit many times."""
 MIN_TIMEOUT_MS = 1000
@@ -406,7 +406,7 @@ def call_cost_findings(group: Group) -> Iterator[Finding]:
         cost = costs.setdefault(sighting.what, dict.fromkeys(("calls", *_COSTS), 0.0))
         cost["calls"] += sighting.count
         for name in _COSTS:
-            cost[name] += float(sighting.traits[name])
+            cost[name] += float(sighting.traits.get(name, sighting.traits["opening_s"]))
     syncs = _syncs_commits(group)
     for call, cost in costs.items():
         calls = max(1.0, cost["calls"])
@@ -427,13 +427,15 @@ def call_cost_findings(group: Group) -> Iterator[Finding]:
 def _opening_share(cost: Mapping[str, float], opening: Mapping[str, str]) -> float:
     """Return the share of the calls' time spent on opening connections, from 0 to 1; 0 if unknown.
 
-    The measured time in `cost` includes a connection's first statement, which may be slow itself. So it is
-    limited to OPENING_EXCESS times the opening time in `opening`, which was measured after the load.
+    The measured time in `cost` includes a connection's first statement, which may be slow itself. So its time
+    counts only as far as the whole is at most OPENING_EXCESS times the opening time in `opening`, which was
+    measured after the load.
     """
     if not opening or not cost["seconds"]:
         return 0.0
     most_s = OPENING_EXCESS * float(opening["least_opening_s"]) * cost["connections"]
-    return min(1.0, min(cost["opening_s"], most_s) / cost["seconds"])
+    certain_s = cost["opening_s"] - cost["first_s"]
+    return min(1.0, max(certain_s, min(cost["opening_s"], most_s)) / cost["seconds"])
 
 
 def _syncs_commits(group: Group) -> bool:

@@ -198,7 +198,10 @@ def test_openings_are_reported_if_they_take_much_of_the_time() -> None:
 
 def test_slow_first_statement_is_no_opening() -> None:
     """Three times the cost of an opening without load is 15% of the time: the statement is slow itself."""
-    assert not call_cost(connections="10", opening_s="0.9", least_opening_s="0.005")
+    slow = {"connections": "10", "opening_s": "0.9", "least_opening_s": "0.005"}
+    assert not call_cost(**slow)
+    assert not call_cost(**slow, first_s="0.7")
+    assert "took 40%" in call_cost(**slow, first_s="0.5")
 
 
 def test_many_commits_of_a_call_are_reported_if_they_are_synced() -> None:
