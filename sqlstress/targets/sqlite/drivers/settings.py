@@ -15,7 +15,11 @@ REPORTED = (
     *("journal_mode", "synchronous", "fullfsync", "checkpoint_fullfsync", "wal_autocheckpoint"),
     *("page_size", "cache_size", "mmap_size", "locking_mode", "busy_timeout"),
 )
-KEPT = "kept"  # A copy of KEEP_JOURNAL_MODE in sqlstress.report.case, which workers do not import.
+KEPT = "kept"
+"""Journal mode of a case whose user program chooses the mode.
+
+A copy of KEEP_JOURNAL_MODE in sqlstress.report.case, which workers do not import.
+"""
 
 _NAMED_LEVELS = {
     # A copy of SYNCHRONOUS in sqlstress.report.case, which workers do not import.
