@@ -48,10 +48,7 @@ Definition = tuple[Any, ...]
 
 
 def schema_differences(created: Sequence[Definition], present: Sequence[Definition]) -> list[str]:
-    """Return a text such as "lacks NAME: 'SQL'" for each definition that is missing or was added.
-
-    A changed definition yields two texts: its old SQL is missing, and its new SQL was added.
-    """
+    """Return texts such as "lacks NAME: 'SQL'" for missing and added definitions. A change yields both."""
     missing = [f"lacks {name}: {sql!r:.160}" for name, sql in created if (name, sql) not in present]
     added = [(name, sql) for name, sql in present if (name, sql) not in created]
     return missing + [f"holds {name}: {sql!r:.160}, which was added later" for name, sql in added]
@@ -146,7 +143,7 @@ class TimeRecorder(Protocol):
 
 
 class Snapshot(Protocol):
-    """State of the data before the load, to detect changes by other programs."""
+    """State of the data before the workers start, to detect later changes by other programs."""
 
     def exchanged(self) -> str | None:
         """Return a text such as "kv.db was deleted" if a file was deleted or replaced, else None."""
@@ -278,7 +275,7 @@ class SqlPlace(Place, Protocol):
         """Return whether any data exists."""
 
     def settle(self, pulse: Pulse) -> None:
-        """Prepare the data that a user program has created for the load, for example with VACUUM."""
+        """Prepare data that a user program has created, for example with VACUUM, before workers use it."""
 
     def rows_written(self, pulse: Pulse) -> int | None:
         """Return the number of rows that were written so far; None if the target does not count rows.
@@ -290,13 +287,13 @@ class SqlPlace(Place, Protocol):
         """Return a client, not connected yet. `worker` is 1 for the first worker, 0 for other processes."""
 
     def reader(self) -> Reader:
-        """Return a connection for reads during the load, with the settings of the case."""
+        """Return a connection for reads while workers run, with the settings of the case."""
 
     def reading(self, pulse: Pulse) -> AbstractContextManager[Reader]:
         """Yield a connection for reads while no worker runs."""
 
     def making(self, pulse: Pulse) -> AbstractContextManager[Maker]:
-        """Yield a connection to create the data; prepare the data for the load at the end of the block.
+        """Yield a connection to create the data. At the end of the block, prepare the data for the workers.
 
         Raises UsageError or EnvironmentFailure if a setting has no effect.
         """
@@ -311,13 +308,12 @@ class Target(Protocol):
     """Maximum number of file descriptors that one process needs per bucket."""
 
     def open_place(self, case: Case, where: Path) -> Place:
-        """Return this process's access to the data of a case, without opening anything yet."""
+        """Return an object for this process's access to the data of a case. Connections are opened later."""
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
         """Return the case with the options `server` and the target's own settings.
 
-        `anyway` (the option --anyway) allows a server on another machine. Raises UsageError if the target
-        cannot run the case.
+        `anyway` allows a server on another machine. Raises UsageError if the target cannot run the case.
         """
         return case
 

@@ -1,7 +1,6 @@
 """Interfaces to a target's data, which is divided into buckets (files or groups of tables).
 
-There are interfaces for keys and values, for SQL, and for user programs. Worker processes use the data; the
-parent process starts them and checks the data.
+There are interfaces for keys and values, for SQL, and for user programs, in workers and in the parent.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Connections(Protocol):
 
 
 class NativeLoop(Connections, Protocol):
-    """A worker's access to the key-value data for a load loop that runs in C."""
+    """A worker's access to the key-value data, with a loop in C that runs the worker's operations."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
         """Run the loop with parameters by name, `plan`. Return results by name. Raises EnvironmentFailure."""

@@ -87,7 +87,7 @@ PLAN_WITHOUT_STORE: dict[str, Any] = {
 
 
 class NativeStore:
-    """A worker's access to the key-value data for a load loop that runs in C."""
+    """A worker's access to the key-value data, with a loop in C that runs the worker's operations."""
 
     def __init__(
         self,

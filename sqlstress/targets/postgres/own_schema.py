@@ -75,7 +75,7 @@ COMMENT = '{"made_by": "sqlstress"}'
 _OURS = """SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s)
 AND obj_description(oid, 'pg_namespace') = %s ORDER BY nspname"""
 _KEY = "(hashtextextended(%s, 0))"
-"""SQL of the key of a schema's advisory lock. Its parameter is the name of the schema."""
+"""SQL expression for the key of a schema's advisory lock. The parameter %s is the schema's name."""
 
 
 class Owner:

@@ -219,7 +219,7 @@ class PostgresSnapshot(interface.Snapshot):
 
 
 class PostgresStore(interface.ClientStore):
-    """A worker's key-value store. The lists of operations have one function per bucket."""
+    """A worker's key-value store, whose lists of operations (see `Store`) have one function per bucket."""
 
     def __init__(self, case: Case, schema: str, begin: str) -> None:
         """Connect. If `begin` is "immediate", transactions lock rows before reading, in a fixed order."""

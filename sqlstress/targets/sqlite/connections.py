@@ -285,10 +285,9 @@ def _load_extension(driver: str, connection: Connection) -> None:
 
 @contextmanager
 def _load_on_open() -> Iterator[None]:
-    """Load the C extension into each connection that is opened in the block.
+    """Load the C extension into each connection opened in the block, with sqlite3_auto_extension.
 
-    This uses sqlite3_auto_extension, because some builds of Python's sqlite3 module cannot load extensions.
-    Raises NativeUnavailable.
+    Some builds of Python's module sqlite3 cannot load it in another way. Raises NativeUnavailable.
     """
     import _sqlite3
 
@@ -317,8 +316,6 @@ _STATEMENTS = 8
 
 
 class _ConnectionGroup(NamedTuple):
-    """Connections of one check, to interrupt or close them together."""
-
     connections: list[Connection]
 
     def interrupt(self) -> None:
@@ -336,8 +333,7 @@ def check_in_parallel(
 ) -> Iterator[Callable[[], int | None]]:
     """Check all key-value rows with C code in a thread. Yield a function that waits for the result.
 
-    The result is the number of rows; None if a row is wrong or the C code cannot use the connections. `plan`
-    has parameters for the C code.
+    The result is the number of rows; None if a row is wrong or C cannot check. `plan` has other parameters.
     """
     with closing(_ConnectionGroup([])) as group:
         handles = _connect_for_c(case, paths, group.connections)
@@ -351,10 +347,7 @@ def check_in_parallel(
 
 
 def _connect_for_c(case: Case, paths: Sequence[Path], connections: list[Connection]) -> list[Handle] | None:
-    """Connect to all files; return handles, or None if the C extension cannot use them.
-
-    Add each connection to `connections`, for the caller to close.
-    """
+    """Return handles, or None if the C extension cannot use the files. The caller closes `connections`."""
     driver = load_driver(case.driver)
 
     def connect() -> list[Connection]:

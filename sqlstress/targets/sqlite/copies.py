@@ -1,7 +1,7 @@
 """Copies of a case's prepared files for later trials: copying is much faster than filling.
 
-A copy has the databases in memory. The WALs stay on the disk under a second name (`files.spare_wals`): all trials
-start with equal files, and overwriting a WAL is faster than extending it.
+A copy has the databases in memory. The WALs stay on the disk under a second name (`files.spare_wals`). All
+trials start with equal files, and overwriting a WAL is faster than extending it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Copy:
         """Identities of the files, to notice if another program has replaced one."""
 
     def restore(self, paths: Sequence[Path], pulse: Pulse) -> list[Path]:
-        """Restore all database files; return the paths of databases whose WAL could not be reused.
+        """Restore all files; return the paths of databases whose WAL from the last trial is not usable.
 
         Call it while no process is connected.
         """
@@ -103,10 +103,9 @@ def _sync(path: Path) -> None:
 
 
 def _reuse(path: Path, size: int) -> bool:
-    """Give the last trial's WAL, whose name ends with SPARE, its name -wal again; overwrite its header.
+    """Rename the last trial's WAL from SPARE to -wal, and erase its header, which invalidates all frames.
 
-    Without a valid header SQLite ignores all frames. Return False if this fails, if the WAL's size is not
-    `size`, or if the WAL has another hard link.
+    Return False if this fails, if the WAL's size is not `size`, or if the WAL has another hard link.
     """
     spare = _with_suffix(path, SPARE)
     try:

@@ -42,8 +42,7 @@ def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
-        # The driver may lose the problem found just before the error. Ask for at most 1 problem: the pragma
-        # then ends before the error.
+        # The driver may lose the first problem if an error follows. With a limit of 1 the pragma ends first.
         complaints, _ = _complaints_and_error(case, path, f"{pragma}(1)", pulse)
     if error and error not in complaints:
         complaints.append(error)

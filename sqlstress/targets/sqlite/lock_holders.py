@@ -241,15 +241,12 @@ class LockedFile:
         return open_files.openers(self._file.path)
 
     def other_names(self) -> tuple[int, bool]:
-        """Return the number of the file's hard links, and whether the file is a mount point."""
         return open_files.other_names(self._file.path)
 
     def wal_bytes(self) -> int:
-        """Return the size of the WAL, in bytes; 0 if there is no WAL."""
         return walindex.wal_bytes(self._file.path)
 
     def has_journal(self) -> bool:
-        """Return whether there is a hot rollback journal (see `has_hot_journal`)."""
         return has_hot_journal(self._file.path)
 
     def close(self) -> None:
@@ -376,7 +373,7 @@ class HoldTracker:
         if self.is_held and is_comparable and changes != self._changes:
             self.free(sample)
         if not self.is_held:
-            # The hold began after the begin of the last sample, and before the end of this sample.
+            # The hold began after the previous sample began, and before this sample ended.
             self.is_held, self._start_s, self._last_free_s = True, sample.answered_s, before_s
             self.times += 1
         if changes is not None:

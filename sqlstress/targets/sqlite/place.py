@@ -1,8 +1,7 @@
 """Access to the data of a measurement in SQLite, whose options are a case (`report.case.Case`).
 
-The data is divided into buckets, with one database file per bucket, all in one folder.
-
-Modules that only the parent needs are imported inside functions, so that workers do not load them.
+The data is divided into buckets, with one database file per bucket, all in one folder. Modules that only the
+parent needs are imported inside functions, so that workers do not load them.
 """
 
 from __future__ import annotations

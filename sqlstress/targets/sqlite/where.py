@@ -216,10 +216,7 @@ def _add_causes(
 
 
 def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
-    """Return the activities of its process and of the busiest others during the slowest operation, `worst`.
-
-    `processes` is the number of processes of the trial.
-    """
+    """Return the activities during the slowest operation, `worst`: of its process and the busiest others."""
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for part in _all_activities(seen, worst, processes):
@@ -362,7 +359,7 @@ def held_share(seen: TrialSpans, process: int) -> float:
 def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
     """Return the longest wait for a lock that was not over at the end of the measurement, in ns, or 0.
 
-    Time after this end does not count, because the wait of a worker that died never ends.
+    Count only the time until then, because the wait of a worker that died never ends.
     """
     numbers = {area.process for area in workers}
     waits = (wait for wait in seen.waits if wait.process in numbers)
