@@ -66,7 +66,7 @@ class DryPlace(Place):
         yield lambda: None
 
     def native(self, worker: int, begin: str) -> NativeStore:
-        """Return a store for the C loop that stores nothing. Every get returns the key's initial value."""
+        """Return a store without data for the C loop, in which every get returns the key's initial value."""
         with require_native("dry"):
             return NativeStore(DryStore(0, None), {"stores": False}, lambda code, message: message)
 

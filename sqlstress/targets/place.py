@@ -37,17 +37,18 @@ if TYPE_CHECKING:  # A worker process imports only the modules that it uses.
     )
 
 DURING_MEASUREMENT = "while it was measured"
+# Names of subfolders. After use they are removed with their content.
 SERVER_FOLDER = "server"
-"""Name of the subfolder for a temporary server's files, which is removed with its content."""
+"""Folder for the files of a temporary server."""
 TRIAL_FOLDER, NOTES_FOLDER = "trial", "notes"
-"""Subfolders for a user program's files and notes (see `user_work.notes`), removed with their content."""
+"""Folders for a user program's files, and for the values that the user's code records with `note`."""
 
 Definition = tuple[Any, ...]
 """A table, index or other object of a schema: (name, SQL)."""
 
 
 def schema_differences(created: Sequence[Definition], present: Sequence[Definition]) -> list[str]:
-    """Return a clause for each missing or added definition. A changed definition counts as both."""
+    """Return texts such as "lacks NAME: 'SQL'" for missing and added definitions. A change yields both."""
     missing = [f"lacks {name}: {sql!r:.160}" for name, sql in created if (name, sql) not in present]
     added = [(name, sql) for name, sql in present if (name, sql) not in created]
     return missing + [f"holds {name}: {sql!r:.160}, which was added later" for name, sql in added]
@@ -58,9 +59,9 @@ def check_schemas(
     created: Sequence[Definition],
     present: Iterable[tuple[str, Sequence[Definition]]],
 ) -> Check:
-    """Check that every schema has exactly the definitions `created`. Count differences in `counter`.
+    """Return the result of comparing each schema in `present` with the definitions `created`.
 
-    `present` yields (name of the schema for messages, its definitions).
+    `present` yields (name of the schema for messages, its definitions). `counter` collects the differences.
     """
     for name, definitions in present:
         counter.checked += len(created)
@@ -75,7 +76,7 @@ class Disturbance(NamedTuple):
     text: str
     """Sentence that describes the change, without a full stop."""
     unread: str | None = None
-    """Verdict on the data ("failed" or "unknown") if the change made it unreadable; None if readable."""
+    """Verdict if the rows cannot be checked: "failed" (file deleted) or "unknown" (locked). Else None."""
 
 
 class Seal:
@@ -89,14 +90,14 @@ class Seal:
         self._files = [(path, identity) for path in paths if (identity := _identity(path))]
 
     def broken(self) -> str | None:
-        """Return a clause such as "kv.db was deleted" if a file changed or is unreadable, else None."""
+        """Return a text such as "kv.db was deleted" if a file was deleted or replaced, or is unreadable."""
         try:
             return self.exchanged()
         except OSError as error:
             return f"a database file was not accessible ({error.strerror})"
 
     def exchanged(self) -> str | None:
-        """Return a clause such as "kv.db was deleted", or None if no file was replaced. Raises OSError."""
+        """Return a text such as "kv.db was deleted" if a file was deleted or replaced. Raises OSError."""
         for path, sealed in self._files:
             current = _identity(path)
             if current != sealed:
@@ -142,10 +143,10 @@ class TimeRecorder(Protocol):
 
 
 class Snapshot(Protocol):
-    """State of the data before the load, to detect changes by other programs."""
+    """State of the data before the workers start, to detect later changes by other programs."""
 
     def exchanged(self) -> str | None:
-        """Return a clause such as "kv.db was deleted" if a file was replaced or deleted, or None."""
+        """Return a text such as "kv.db was deleted" if a file was deleted or replaced, else None."""
         return None
 
     def seal(self) -> None:
@@ -163,7 +164,7 @@ class Place(Protocol):
     where: Path
     """Folder for the case's files. Other processes pass this folder to `open_place`, too."""
     copies: dict[Any, Any] | None = None
-    """Copies of initial data: the first trial adds a copy, and later trials restore it. None if not used."""
+    """Copies of filled buckets, so that later trials need not fill their buckets. None means no copies."""
 
     @property
     def stores(self) -> bool:
@@ -180,18 +181,18 @@ class Place(Protocol):
         return None
 
     def pause(self, schedule: Sequence[int]) -> None:
-        """Make this process pause at random calls of the database's code. Call it before connecting.
+        """Make this process pause at random points inside the database, to provoke rare races.
 
-        `schedule` is the result of `sqlite.shim.schedule`. Raises EnvironmentFailure if the target does not
-        support pauses.
+        Call it before connecting. `schedule` is from `sqlite.shim.schedule`. Raises EnvironmentFailure if the
+        target does not support pauses.
         """
         raise EnvironmentFailure("pauses need SQLite. Choose --driver sqlite3 or apsw.")
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> Store:
         """Connect a worker to every bucket and return the worker's key-value store.
 
-        `begin` is the mode of transactions, such as "immediate". `sample` is a value: a target that stores
-        nothing returns it for every get.
+        `begin` is the mode of transactions, such as "immediate". `sample` is a value of the right size: if
+        the target stores no data, every get returns `sample`.
         """
 
     def bare_call(self) -> AbstractContextManager[Callable[[], object]]:
@@ -230,9 +231,9 @@ class Place(Protocol):
         return None
 
     def proving(self, plan: dict[str, Any], pulse: Pulse) -> AbstractContextManager[Callable[[], int | None]]:
-        """Check the key-value data in C during the block. Yield a function that waits for the result.
+        """Check all key-value rows with C code in a thread. Yield a function that waits for the result.
 
-        The result is the number of rows; None if a row is wrong or C cannot check. If the result is None, the
+        The result is the number of rows. None means that a row is wrong or that there is no C code: the
         caller must check the rows in Python. `plan` has parameters for the C code.
         """
         return nullcontext(lambda: None)
@@ -254,7 +255,7 @@ class Place(Protocol):
         return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
-        """Check that every bucket still has exactly the definitions `created`; None if not supported."""
+        """Compare every bucket's schema with the definitions `created`; return None if not supported."""
         return None
 
     def discard(self) -> None:
@@ -274,7 +275,7 @@ class SqlPlace(Place, Protocol):
         """Return whether any data exists."""
 
     def settle(self, pulse: Pulse) -> None:
-        """Prepare the data that a user program has created for the load, for example with VACUUM."""
+        """Prepare data that a user program has created, for example with VACUUM, before workers use it."""
 
     def rows_written(self, pulse: Pulse) -> int | None:
         """Return the number of rows that were written so far; None if the target does not count rows.
@@ -286,13 +287,13 @@ class SqlPlace(Place, Protocol):
         """Return a client, not connected yet. `worker` is 1 for the first worker, 0 for other processes."""
 
     def reader(self) -> Reader:
-        """Return a connection for reads during the load, with the settings of the case."""
+        """Return a connection for reads while workers run, with the settings of the case."""
 
     def reading(self, pulse: Pulse) -> AbstractContextManager[Reader]:
         """Yield a connection for reads while no worker runs."""
 
     def making(self, pulse: Pulse) -> AbstractContextManager[Maker]:
-        """Yield a connection to create the data; prepare the data for the load at the end of the block.
+        """Yield a connection to create the data. At the end of the block, prepare the data for the workers.
 
         Raises UsageError or EnvironmentFailure if a setting has no effect.
         """
@@ -307,10 +308,10 @@ class Target(Protocol):
     """Maximum number of file descriptors that one process needs per bucket."""
 
     def open_place(self, case: Case, where: Path) -> Place:
-        """Return this process's access to the data of a case, without opening anything yet."""
+        """Return an object for this process's access to the data of a case. Connections are opened later."""
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case, completed with `server` and settings of the target.
+        """Return the case with the options `server` and the target's own settings.
 
         `anyway` allows a server on another machine. Raises UsageError if the target cannot run the case.
         """

@@ -1,6 +1,6 @@
 """Interfaces to a target's data, which is divided into buckets (files or groups of tables).
 
-There are interfaces for keys and values, for SQL, and for user programs.
+There are interfaces for keys and values, for SQL, and for user programs, in workers and in the parent.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Connections(Protocol):
 
 
 class NativeLoop(Connections, Protocol):
-    """A worker's access to the key-value data for a load loop that runs in C."""
+    """A worker's access to the key-value data, with a loop in C that runs the worker's operations."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with the parameters `plan`; return results by name. Raises EnvironmentFailure."""
+        """Run the loop with parameters by name, `plan`. Return results by name. Raises EnvironmentFailure."""
 
     def refusals(self) -> list[Refusal]:
         """Return the failed statements of the last run."""
@@ -70,7 +70,7 @@ class Store(WaitingConnections, Protocol):
     """A worker's key-value store. Each list has one kind of operation, as one function per bucket."""
 
     gets: list[Operation]
-    """Functions that take (key,) and return its value, or None if the key does not exist."""
+    """Functions that take (key,) and return the key's value, or None if the key does not exist."""
     pairs: list[Operation]
     """Functions that take two keys and return [(key, value), …], read in one snapshot."""
     puts: list[Operation]
@@ -82,7 +82,7 @@ class Store(WaitingConnections, Protocol):
 
 
 class TableView(Protocol):
-    """The parent's view of the key-value data: create buckets, and read them after the load."""
+    """The parent's view of the key-value data: create buckets, and read them after the workers have ended."""
 
     def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
         """Create all buckets, replacing older data. `buckets` has the rows of each bucket.
@@ -116,9 +116,9 @@ class RefusalStore(Store, Protocol):
     """A key-value store that records failed statements. Only SQLite has such a store."""
 
     def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
-        """Count a failed operation; `kind` is get, pair or replace. Batches and updates count their failures.
+        """Count a failed get, pair or replace (`kind`). Batches and updates count their own failures.
 
-        `waited_s` is the time from the begin of the operation to its failure.
+        `waited_s` is the time from the start of the operation to its failure, in seconds.
         """
 
     def refusals(self) -> list[Refusal]:
@@ -126,19 +126,19 @@ class RefusalStore(Store, Protocol):
 
 
 class LogObserver(Protocol):
-    """Observer of a write-ahead log during a load, in the parent."""
+    """Observer of a database's write-ahead log in the parent process, while workers use the database."""
 
     def look(self) -> None:
         """Take a sample of the log's size and use."""
 
     def end(self) -> None:
-        """Close files of the log that are deleted (on Windows, all its files). Call it after the load."""
+        """After the workers have ended, close deleted files of the log (on Windows, all files of the log)."""
 
     def close(self) -> None:
         """Close the log's files. Call it after the parent has closed its connections to the database."""
 
     def use(self) -> WalUse | None:
-        """Return the sizes of the log during the load; None if there was no sample."""
+        """Return the log's largest and last size; None if there was no sample."""
 
 
 # The user's SQL

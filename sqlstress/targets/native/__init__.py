@@ -1,6 +1,6 @@
 """The native loop: a C extension that runs the timed loop of the experiment kv on a driver's SQLite library.
 
-A plan is a dictionary of all parameters of the C code.
+A plan is a dictionary with the parameters of the C code, such as statements and addresses of connections.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ PLAN_WITHOUT_STORE: dict[str, Any] = {
 
 
 class NativeStore:
-    """A worker's access to the key-value data for a load loop that runs in C."""
+    """A worker's access to the key-value data, with a loop in C that runs the worker's operations."""
 
     def __init__(
         self,
@@ -96,11 +96,10 @@ class NativeStore:
         explained: Callable[[int, str], str],
         histories: Sequence[tuple[str, ...]] = (),
     ) -> None:
-        """Prepare the loop. Raises NativeUnavailable.
+        """`view` owns the connections whose addresses are in `plan`. Raises NativeUnavailable.
 
-        `plan` has parameters for the C code, such as the addresses of the connections, which `view` keeps
-        open. `explained` returns a sentence for SQLite's result code and message. `histories` has, for each
-        statement of the plan, the statements that run before it in its transaction.
+        `explained` returns a text for the user from SQLite's result code and message. `histories` has an item
+        for each statement of the plan: the statements that run before it in a transaction, such as BEGIN.
         """
         self.effective, self.close = view.effective, view.close
         self._native, self._explained, self._histories = extension(), explained, histories
@@ -108,7 +107,7 @@ class NativeStore:
         self.plan = {**PLAN_WITHOUT_STORE, **plan}
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with `plan` and the constructor's parameters; return counts and other results by name.
+        """Run the loop with `plan` and the constructor's plan; return the loop's results by name.
 
         Raises EnvironmentFailure after an error, or too many failed writes in a row.
         """

@@ -23,14 +23,15 @@ from sqlstress.targets.postgres.dialect import PREFIX, error_text, one_line
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 ANSWER_S, RECOVERY_S, QUIET_S, LOCKED_S = 10, 20.0, 30.0, 10.0
-"""Time limits, in seconds: connecting, a server's crash recovery, the end of sessions, a lock."""
+"""Time limits, in s: to connect, for a crash recovery of the server, for sessions to end, for a lock."""
 _POLL_S = 0.02
 
 
 def connect(dsn: str, what: str, patience_s: float = 0.0, context: AdaptContext | None = None) -> Connection:
     """Return a connection in autocommit mode; if the server refuses it, retry for `patience_s` seconds.
 
-    Raises EnvironmentFailure, with a message that begins with `what`.
+    Raises EnvironmentFailure, with a message that begins with `what`, such as "cannot use the server".
+    `context` has psycopg's type conversions.
     """
     until = time.monotonic() + patience_s
     while True:
@@ -45,7 +46,7 @@ def connect(dsn: str, what: str, patience_s: float = 0.0, context: AdaptContext 
 
 @contextmanager
 def opened(dsn: str, what: str, patience_s: float = 0.0) -> Iterator[Connection]:
-    """Yield a connection. Raises EnvironmentFailure if the server fails, also during the block."""
+    """Connect and yield the connection. Errors of the server, also in the block, raise EnvironmentFailure."""
     with closing(connect(dsn, what, patience_s)) as connection:
         try:
             yield connection
@@ -74,7 +75,7 @@ COMMENT = '{"made_by": "sqlstress"}'
 _OURS = """SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s)
 AND obj_description(oid, 'pg_namespace') = %s ORDER BY nspname"""
 _KEY = "(hashtextextended(%s, 0))"
-"""SQL of the key of a schema's advisory lock. Its parameter is the name of the schema."""
+"""SQL expression for the key of a schema's advisory lock. The parameter %s is the schema's name."""
 
 
 class Owner:
@@ -94,7 +95,7 @@ class Owner:
             raise EnvironmentFailure(f"cannot create {self.schema}: {error_text(error)}.") from error
 
     def drop(self) -> None:
-        """Drop the schema if sqlstress created it. If this raises ConnectionError, the next run drops it."""
+        """Drop the schema if sqlstress created it. After a ConnectionError, the next run drops the schema."""
         try:
             _drop_ours(self._connect_and_lock(RECOVERY_S), self.schema)
         except (psycopg.Error, EnvironmentFailure) as error:
@@ -129,6 +130,6 @@ def drop_abandoned(dsn: str) -> None:
 
 
 def _drop_ours(connection: Connection, schema: str) -> None:
-    """Drop a schema if its comment is COMMENT. The caller must hold the schema's advisory lock."""
+    """Drop a schema if its comment shows that sqlstress created it. The caller holds the advisory lock."""
     if (schema,) in connection.execute(_OURS, (schema, COMMENT)).fetchall():
         connection.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(schema)))

@@ -219,7 +219,7 @@ class PostgresSnapshot(interface.Snapshot):
 
 
 class PostgresStore(interface.ClientStore):
-    """A worker's key-value store. The lists of operations have one function per bucket."""
+    """A worker's key-value store, whose lists of operations (see `Store`) have one function per bucket."""
 
     def __init__(self, case: Case, schema: str, begin: str) -> None:
         """Connect. If `begin` is "immediate", transactions lock rows before reading, in a fixed order."""
@@ -262,7 +262,7 @@ class PostgresStore(interface.ClientStore):
 
 
 ADAPTERS = AdaptersMap(psycopg.adapters)
-"""Conversions of values on workers' connections. Results have text for all types but numbers and bool."""
+"""psycopg's type conversions for workers. All values except int, float and bool are read as text."""
 ADAPTERS.register_dumper(int, Int8BinaryDumper)
 for _type in psycopg.postgres.types:
     ADAPTERS.register_loader(_type.array_oid, TextLoader)
@@ -423,7 +423,7 @@ def number_parameters(sql: str) -> tuple[str, list[str]]:
 
 
 def _as_literal(value: Any) -> Any:
-    """Convert a number so that psycopg sends it with the type of an SQL literal: numeric for 1.5."""
+    """Convert a number so that the server gives it the type of an SQL literal, such as numeric for 1.5."""
     if isinstance(value, float):
         return Decimal(str(value))
     if isinstance(value, int) and not isinstance(value, bool):

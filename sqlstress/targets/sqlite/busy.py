@@ -4,7 +4,7 @@ SQLite's busy handler does not wait if that cannot help: a transaction that has 
 BUSY or BUSY_SNAPSHOT at once, and must be retried from its start.
 
 Before each retry a worker sleeps for a random time. The mean time grows with the number of workers, so that
-the rate of all retries together changes little. The mean time shrinks with each attempt of a transaction.
+the rate of all retries together changes little. Each failed attempt of a transaction reduces the mean time.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 MEAN_S = 5.6e-3
 """Mean sleep before a retry, in seconds, with 8 to 14 workers."""
 LARGEST_MEAN_S = 0.7e-3
-"""Mean sleep with fewer than 8 workers, in seconds, divided by their number: 4 workers sleep 2.8 ms."""
+"""Mean sleep per worker, in seconds, with fewer than 8 workers. With 4 workers the mean is 4 * 0.7 ms."""
 SMALLEST_MEAN_S = 0.4e-3
-"""Mean sleep with more than 14 workers, in seconds, divided by their number: 20 workers sleep 8 ms."""
+"""Mean sleep per worker, in seconds, with more than 14 workers. With 20 the mean is 20 * 0.4 ms."""
 FIRST_FACTOR = 2.0
-"""Factor of the mean sleep after a transaction's first attempt. Sleeps after later attempts are shorter."""
+"""Factor of the mean sleep after a transaction's first attempt. After later attempts it is below 1."""
 MAX_ATTEMPTS = 8
-"""Number of attempts during which the mean sleep shrinks to its minimum. More attempts may follow."""
+"""Attempt at which the factor of the mean sleep, 1 - attempt / 8, is 0. More attempts may follow."""
 MIN_MEAN_S = 60e-6
-"""Minimum of the mean sleep, in seconds, divided by the number of workers: 1.2 ms with 20 workers."""
+"""Minimum of the mean sleep per worker, in seconds. With 20 workers the mean is never below 20 * 60 µs."""
 SHORTEST_S = 50e-6
 """Minimum sleep, in seconds. Timers of operating systems are not more exact."""
 MAX_WAITS = 100
-"""Maximum number of times kept for each kind of failure (the latest), to compute their median."""
+"""Number of durations kept for each kind of failure, the latest, from which the report has the median."""
 
 
 class Refusals:
-    """Counts of one worker's failed statements, by (statement, is in transaction, result code)."""
+    """Counts of one worker's failed statements by kind: (statement, is in transaction, result code)."""
 
     def __init__(self) -> None:
         self.kinds: dict[tuple[str, bool, int], tuple[list[float], deque[float]]] = {}
@@ -139,7 +139,7 @@ class BusyRetries:
 
 
 def worker_waiting(case: Case, worker: int) -> BusyRetries:
-    """Return a worker's `BusyRetries`. The worker's number seeds the random sleeps."""
+    """Return the retries of the worker with the number `worker`, which seeds the random sleeps."""
     return BusyRetries(
         case.concurrency, case.settings.busy_timeout_ms / 1000, f"{case.seed}:waiting:{worker}"
     )

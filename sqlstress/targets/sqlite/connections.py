@@ -41,7 +41,7 @@ class SqliteClient:
     def __init__(
         self, case: Case, paths: Sequence[Path], worker: int, watch: ShimRecorder | None = None
     ) -> None:
-        """`worker` is the number that seeds the sleeps before retries. `watch` records times for --where."""
+        """`worker` is the worker's number. `watch` records where the time goes, for the option --where."""
         self.case, self.worker, self._paths, self._watch = case, worker, paths, watch
         self._driver = load_driver(case.driver)
         self.waiting = worker_waiting(case, worker)
@@ -103,11 +103,11 @@ COMMIT = "COMMIT"
 COUNT = "SELECT n FROM counter WHERE id = ?"
 SET_COUNT = "UPDATE counter SET n = ? WHERE id = ?"
 _SINGLE = {"get": GET, "pair": PAIR, "replace": PUT}
-"""Statement by kind of operation, for operations that run one statement in autocommit."""
+"""Statements of the operations that consist of a single statement, by the operation's name."""
 
 
 def statements_before(sql: str, begin: str) -> tuple[str, ...]:
-    """Return the statements that run before `sql` in its transaction, from `begin` on."""
+    """Return the statements that a transaction runs before `sql`: `begin`, and perhaps a PUT or COUNT."""
     earlier = {COMMIT: (PUT,), SET_COUNT: (COUNT,)}
     return (begin, *earlier.get(sql, ()))
 
@@ -285,9 +285,9 @@ def _load_extension(driver: str, connection: Connection) -> None:
 
 @contextmanager
 def _load_on_open() -> Iterator[None]:
-    """Load the C extension into each connection opened in the block, by sqlite3_auto_extension.
+    """Load the C extension into each connection opened in the block, with sqlite3_auto_extension.
 
-    This is for a Python whose sqlite3 module cannot load extensions. Raises NativeUnavailable.
+    Some builds of Python's module sqlite3 cannot load it in another way. Raises NativeUnavailable.
     """
     import _sqlite3
 
@@ -312,12 +312,10 @@ def _load_on_open() -> Iterator[None]:
 
 _ALL = "SELECT key, value FROM kv"
 _STATEMENTS = 8
-"""Number of statements that the C code expects (see loop.h). The check of rows uses only the first."""
+"""Length of the list of statements for the C code (see loop.h). The check of the rows needs only _ALL."""
 
 
 class _ConnectionGroup(NamedTuple):
-    """Connections as one object, which interrupts or closes all of them."""
-
     connections: list[Connection]
 
     def interrupt(self) -> None:
@@ -333,9 +331,9 @@ class _ConnectionGroup(NamedTuple):
 def check_in_parallel(
     case: Case, paths: Sequence[Path], plan: dict[str, Any], pulse: Pulse
 ) -> Iterator[Callable[[], int | None]]:
-    """Check all key-value rows in C during the block. Yield a function that waits for the result.
+    """Check all key-value rows with C code in a thread. Yield a function that waits for the result.
 
-    The result is the number of rows, or None if a row is wrong or C cannot check.
+    The result is the number of rows; None if a row is wrong or C cannot check. `plan` has other parameters.
     """
     with closing(_ConnectionGroup([])) as group:
         handles = _connect_for_c(case, paths, group.connections)
@@ -349,10 +347,7 @@ def check_in_parallel(
 
 
 def _connect_for_c(case: Case, paths: Sequence[Path], connections: list[Connection]) -> list[Handle] | None:
-    """Connect to all files; return handles, or None if the C extension cannot use them.
-
-    Add each connection to `connections`, for the caller to close.
-    """
+    """Return handles, or None if the C extension cannot use the files. The caller closes `connections`."""
     driver = load_driver(case.driver)
 
     def connect() -> list[Connection]:

@@ -1,7 +1,7 @@
 """Copies of a case's prepared files for later trials: copying is much faster than filling.
 
-A copy has the databases in memory. The WALs stay on the disk under a second name (`files.spare_wals`), so
-that all trials start with equal files.
+A copy has the databases in memory. The WALs stay on the disk under a second name (`files.spare_wals`). All
+trials start with equal files, and overwriting a WAL is faster than extending it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Copy:
         """Identities of the files, to notice if another program has replaced one."""
 
     def restore(self, paths: Sequence[Path], pulse: Pulse) -> list[Path]:
-        """Restore all database files; return the paths of databases whose WAL could not be reused.
+        """Restore all files; return the paths of databases whose WAL from the last trial is not usable.
 
         Call it while no process is connected.
         """
@@ -62,14 +62,14 @@ class Copy:
 
 
 def layout_key(case: Case) -> Case:
-    """Return the key of a case's copy: the case with fixed values of options that do not affect files."""
+    """Return the key of a case's copy: the case without the options that do not affect the files."""
     return replace(case, concurrency=1, arrivals=None, ops=None, duration_s=0.0, warmup_s=0.0, repeat=1)
 
 
 def add_copy(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
     """Copy a case's files into `copies` and return the copy; None if the files are larger than MOST.
 
-    Remove the oldest copies to make room. Each WAL must have no valid frame: only its size is stored.
+    Remove the oldest copies to make room. Call it after a checkpoint: the copy has only the size of the WAL.
     """
     size = sum(path.stat().st_size for path in paths)
     if size > MOST:
@@ -81,7 +81,7 @@ def add_copy(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy 
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Overwrite the file in place, so that it keeps its blocks on the disk."""
+    """Overwrite a file in place: a new file would get other blocks on the disk."""
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644), "wb") as file:
         file.write(data)
         file.truncate()
@@ -103,9 +103,9 @@ def _sync(path: Path) -> None:
 
 
 def _reuse(path: Path, size: int) -> bool:
-    """Rename the last trial's WAL, which has the suffix SPARE, to -wal, and invalidate its frames.
+    """Rename the last trial's WAL from SPARE to -wal, and erase its header, which invalidates all frames.
 
-    Return False if this fails, if the file's size is not `size`, or if it has further hard links.
+    Return False if this fails, if the WAL's size is not `size`, or if the WAL has another hard link.
     """
     spare = _with_suffix(path, SPARE)
     try:

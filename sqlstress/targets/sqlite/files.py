@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # A worker imports this module, too, and needs none of these 
 OPEN_SUFFIXES = ("", "-wal", "-shm")
 """Suffixes of the files that a connection keeps open. A rollback journal is not kept open."""
 SPARE = "-spare"
-"""Suffix of a hard link to a WAL, so that the WAL survives for the next trial if SQLite deletes it."""
+"""Suffix of a hard link to a WAL, which keeps the WAL for the next trial when SQLite deletes its -wal."""
 SUFFIXES = (*OPEN_SUFFIXES, "-journal", SPARE)
 
 
@@ -135,7 +135,7 @@ class SqliteTable:
         value_size: int,
         counters: int,
     ) -> None:
-        """`copies` has filled files of earlier trials; None means that each trial fills its files."""
+        """`copies` has the files of earlier trials, as they were after filling; None means no copies."""
         self._case, self._settings, self._paths, self._copies = case, case.settings, paths, copies
         self._value_size, self._counters = value_size, counters
         self.stays = False
@@ -165,7 +165,7 @@ class SqliteTable:
         self.release()  # Windows cannot remove a file that this process has open.
         by_layout, paths = self._copies, self._paths
         if by_layout is not None and (copy := by_layout.pop(copies.layout_key(self._case), None)):
-            # If the copy cannot be restored, fill the files below. SQLite reports an error that persists.
+            # After an OSError, fill the files below. If its cause persists, SQLite then reports an error.
             with suppress(OSError):
                 self._restore(copy, pulse)
                 self.stays = True
@@ -238,8 +238,8 @@ class SqliteTable:
                 connection.run_many("INSERT INTO counter VALUES (?, 0)", numbers)
                 connection.rows("COMMIT")
             self._insert(connection, rows)
-            # This table takes the last page, which no process writes. So SQLite notices if another program
-            # truncates the file.
+            # This empty table has the last page of the file. If another program truncates the file, SQLite
+            # notices that the page is missing, because no worker writes the page again.
             connection.rows("CREATE TABLE last_page (unused)")
             if self._is_wal:
                 self._grow_wal(path, connection)
@@ -287,7 +287,7 @@ class SqliteTable:
 
 
 def _checkpoint(connection: Connection) -> None:
-    """Copy the WAL into the database and sync the database. All other writes here are unsynced."""
+    """Copy the WAL into the database, sync the database, and turn syncs off again for further writes."""
     connection.rows("PRAGMA synchronous=full")
     connection.rows("PRAGMA wal_checkpoint(RESTART)")
     connection.rows("PRAGMA synchronous=off")
@@ -299,7 +299,7 @@ def _checkpoint(connection: Connection) -> None:
 WATCHED_PRAGMAS = ("journal_mode", "schema_version", "user_version", "application_id")
 """Pragmas whose values no worker changes. schema_version grows with each change of the schema."""
 LOCK_TIMEOUT_MS = 1000
-"""Maximum wait for a lock, in ms, when WATCHED_PRAGMAS are read. No worker is connected at that time."""
+"""Maximum wait for a lock, in ms, to read WATCHED_PRAGMAS while no worker is connected."""
 
 
 class SqliteSnapshot:
@@ -332,7 +332,7 @@ class SqliteSnapshot:
         return None
 
     def _disturbance(self, path: Path, recorded: dict[str, str]) -> Disturbance | None:
-        """Compare a file with the pragmas `recorded`; return a change or why it is unreadable, else None."""
+        """Return the change of a file whose pragmas differ from `recorded` or are unreadable, else None."""
         try:
             current = self._read_marks(path)
         except Exception as error:
@@ -349,7 +349,6 @@ class SqliteSnapshot:
         return None
 
     def _read_marks(self, path: Path) -> dict[str, str]:
-        """Return the values of WATCHED_PRAGMAS, read while this process holds the write lock."""
         with closing(load_driver(self._driver).connect(path, LOCK_TIMEOUT_MS)) as connection:
             connection.rows("BEGIN IMMEDIATE")
             marks = {name: str(connection.rows(f"PRAGMA {name}")[0][0]) for name in WATCHED_PRAGMAS}

@@ -20,7 +20,7 @@ _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
 """Maximum size of a file that is checked without a separate thread, in bytes."""
 _HEADING = "*** in database main ***"
-"""Heading before the first problem in the first row of the pragma's result, if there are problems."""
+"""First line of the result of PRAGMA integrity_check or quick_check if the file has problems."""
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
@@ -42,7 +42,7 @@ def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
-        # The driver may lose the first problem if an error follows. A limit of 1 avoids the error.
+        # The driver may lose the first problem if an error follows. With a limit of 1 the pragma ends first.
         complaints, _ = _complaints_and_error(case, path, f"{pragma}(1)", pulse)
     if error and error not in complaints:
         complaints.append(error)
@@ -77,7 +77,7 @@ def schema(case: Case, path: Path) -> list[Definition]:
 
 
 def definitions(connection: Connection) -> list[Definition]:
-    """Return (label, SQL) for each object. The label has its number, type, name and table."""
+    """Return (label, SQL) for each object. A label is "definition 2, the index by_name of users"."""
     # Read the columns as bytes, because a damaged value may not be valid text.
     columns = ", ".join(f"CAST({name} AS BLOB)" for name in _COLUMNS.split())
     rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")

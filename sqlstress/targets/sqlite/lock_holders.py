@@ -53,7 +53,7 @@ _WRITE_AT, _CHECKPOINT_AT, _RECOVERY_AT, _READ_AT, _READERS = 120, 121, 122, 123
 _PENDING_AT, _RESERVED_AT, _SHARED_AT, _SHARED_LENGTH = 0x4000_0000, 0x4000_0001, 0x4000_0002, 510
 _MAGIC = b"SQLite format 3\0"
 _VERSION_AT, _WAL_VERSION, _CHANGES = 18, 2, Struct(">24xI")
-"""In the file header: offset of the write version, its value in WAL mode, format of the change counter."""
+"""Database file header: offset of the write version, its value in WAL mode, format of the change counter."""
 _HEADER = 28
 # Fields of struct flock in each system's order: start, length, pid, type and whence.
 _FLOCK = Struct("@qqihh" if sys.platform == "darwin" else "@hhqqi4x" if sys.maxsize > 2**32 else "@hhqqi")
@@ -241,15 +241,12 @@ class LockedFile:
         return open_files.openers(self._file.path)
 
     def other_names(self) -> tuple[int, bool]:
-        """Return the number of the file's hard links, and whether the file is a mount point."""
         return open_files.other_names(self._file.path)
 
     def wal_bytes(self) -> int:
-        """Return the size of the WAL, in bytes; 0 if there is no WAL."""
         return walindex.wal_bytes(self._file.path)
 
     def has_journal(self) -> bool:
-        """Return whether there is a hot rollback journal. If no process holds a lock, its writer has died."""
         return has_hot_journal(self._file.path)
 
     def close(self) -> None:
@@ -367,16 +364,16 @@ class HoldTracker:
     _changes: int | None = None
 
     def add_held(self, sample: TimedSample, before_s: float, changes: int | None = None) -> None:
-        """Add a sample in which the lock was held. `before_s` is the time at which the last sample began.
+        """Add a sample in which the lock was held. `before_s` is the time at which the previous sample began.
 
-        `changes` is the database's counter of commits; None if unknown. A change of the counter between two
-        samples shows that the lock was released between them.
+        `changes` is the database's counter of commits; None if unknown. If the counter has changed since the
+        previous sample, the lock was released between the two samples.
         """
         is_comparable = changes is not None and self._changes is not None
         if self.is_held and is_comparable and changes != self._changes:
             self.free(sample)
         if not self.is_held:
-            # The hold began after the begin of the last sample, and before the end of this sample.
+            # The hold began after the previous sample began, and before this sample ended.
             self.is_held, self._start_s, self._last_free_s = True, sample.answered_s, before_s
             self.times += 1
         if changes is not None:
@@ -399,5 +396,5 @@ class HoldTracker:
 
     @property
     def figures(self) -> tuple[int, int, float, float, float, float]:
-        """Values for the fields of the report's `Holds`, in order: numbers and lengths of the periods."""
+        """Values of the fields of the report's class `Holds`, in order, to construct it."""
         return self.samples, self.times, self.longest_s, self.most_s, self.longest_at_s, self.now_s

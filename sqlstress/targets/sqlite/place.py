@@ -1,6 +1,7 @@
-"""Access to the data of a case in SQLite: one file per bucket, all in one folder.
+"""Access to the data of a measurement in SQLite, whose options are a case (`report.case.Case`).
 
-Modules that only the parent needs are imported inside functions, so that workers do not load them.
+The data is divided into buckets, with one database file per bucket, all in one folder. Modules that only the
+parent needs are imported inside functions, so that workers do not load them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class SqlitePlace(Place):
-    """One process's access to the database files of a case (a set of options)."""
+    """One process's access to the database files of a case, in the parent or a worker."""
 
     stores: Literal[True] = True
 
@@ -92,7 +93,8 @@ class SqlitePlace(Place):
     def seal(self) -> Seal:
         suffixes: Sequence[str] = files.OPEN_SUFFIXES
         if self.case.settings.journal_mode == pragmas.KEPT:
-            # Leave out the WAL: SQLite deletes it when a user program closes its last connection.
+            # The user's programs choose the journal mode, and each opens and closes connections. Leave out
+            # -wal and -shm: in WAL mode SQLite deletes them whenever the last connection closes.
             suffixes = suffixes[:1]
         return Seal(path.with_name(path.name + suffix) for path in self.paths for suffix in suffixes)
 
@@ -117,7 +119,7 @@ class SqlitePlace(Place):
         return check_in_parallel(self.case, self.paths, plan, pulse)
 
     def create_tables(self, definitions: Iterable[str], pulse: Pulse) -> None:
-        """Create every file again by the CREATE statements `definitions`, with the case's settings."""
+        """Replace all files by new files with the case's settings and the CREATE statements `definitions`."""
         definitions = tuple(definitions)
         self.discard()
         for path in self.paths:

@@ -72,7 +72,7 @@ class SpanArea:
 
     @property
     def window_ns(self) -> int:
-        """Length of the measurement, in ns; 0 if the process ended before it knew begin and end."""
+        """Length of the measurement, in ns; 0 if the process ended before it called `ShimRecorder.window`."""
         return max(0, self[CLOSES] - self[OPENS])
 
     @property
@@ -111,7 +111,7 @@ def areas(words: Any, processes: int) -> list[SpanArea]:
 
 
 class ShimRecorder:
-    """Recorder of this process's time by cause, for connections that are opened later. One per process."""
+    """Recorder of this process's time by cause. A process has one recorder, made before it connects."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
         """`words` is shared memory for `processes` processes. `process` is this process's number, from 1.
@@ -141,14 +141,14 @@ class ShimRecorder:
 SIDES = 2
 """Number of points at which a call of the VFS can pause: before and after SQLite's own function."""
 LENGTH_COUNT = 256
-"""Number of pause lengths in a schedule. For each pause the C code draws one of these lengths."""
+"""Number of pause lengths in a schedule. For each pause, the C code chooses a random length of these."""
 
 
 def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns: int) -> list[int]:
     """Return a schedule of pauses, as 64-bit words for the C code.
 
-    `rates` has a number N for each kind of call in native/pauses.h: one in N calls pauses; 0 means no pause.
-    The lengths of pauses are log-uniform between the limits.
+    `rates` has a number N for each kind of VFS call (such as read or sync; see native/pauses.h): on average
+    one in N calls pauses; 0 means no pause. The lengths of pauses are log-uniform between the limits.
     """
     low, high = math.log(shortest_ns), math.log(longest_ns)
     lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTH_COUNT)]

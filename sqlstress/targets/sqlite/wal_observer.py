@@ -1,4 +1,8 @@
-"""Observer that samples a database's WAL during a load, in a process that may have connections."""
+"""Observer that samples the size and use of a database's WAL while workers use the database.
+
+The observer keeps the wal-index (suffix -shm) open until its process has no connections to the database: on
+POSIX, closing a database's file drops the locks of the process's connections.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from sqlstress.targets.sqlite.walindex import OpenIndex, WalIndex, wal_bytes
 
 
 class WalObserver:
-    """Sampler of a WAL. The wal-index stays open: closing it would drop the locks of this process."""
+    """Sampler of a database's WAL, in a process that may have connections to the database."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -22,7 +26,7 @@ class WalObserver:
         self._end: WalIndex | None = None
 
     def look(self) -> None:
-        """Take a sample. A missing or unreadable WAL or wal-index is no error."""
+        """Take a sample. If the wal-index is missing or unreadable, record only the size of the WAL."""
         self._end_bytes = wal_bytes(self._database)
         self._largest_bytes = max(self._largest_bytes, self._end_bytes)
         index = self._open_index()
@@ -46,9 +50,9 @@ class WalObserver:
         return status.st_dev, status.st_ino
 
     def end(self) -> None:
-        """Close the wal-index after the load if it was deleted, so that it takes no space.
+        """After the workers have ended, close the wal-index if its file was deleted, to free the disk space.
 
-        On Windows always close it: an open file cannot be deleted.
+        On Windows, close the wal-index in any case, because Windows cannot delete an open file.
         """
         identity = None
         with suppress(OSError):

@@ -98,8 +98,8 @@ class OpenIndex:
 def is_mid_checkpoint(database: Path) -> bool:
     """Return whether the last process that had the wal-index open died during a checkpoint.
 
-    Call it while no process has the wal-index open. Checksums are ignored: the dead process may have written
-    a part of the header.
+    If so, nBackfillAttempted is larger than nBackfill. Call it while no process has the wal-index open. The
+    checksums are ignored, because the dead process may have written only a part of the header.
     """
     try:
         with database.with_name(f"{database.name}-shm").open("rb") as file:
@@ -121,7 +121,7 @@ def wal_bytes(database: Path) -> int:
 
 
 def _read_consistent(read_bytes: Callable[[], bytes]) -> WalIndex | None:
-    """Return a state that two reads without a lock confirm; None after _TRIES failures."""
+    """Read the state until two reads without a lock agree, and return it; None after _TRIES reads."""
     previous = None
     for _ in range(_TRIES):
         current = parse(read_bytes())
@@ -142,7 +142,7 @@ def _read_consistent(read_bytes: Callable[[], bytes]) -> WalIndex | None:
 
 
 def parse(words: bytes) -> WalIndex | None:
-    """Return the state in the first LENGTH bytes of a wal-index; None if inconsistent."""
+    """Return the state in the first LENGTH bytes of a wal-index; None if these bytes are inconsistent."""
     if len(words) < LENGTH:
         return None
     header, copy = words[: _HEADER.size], words[_HEADER.size : 2 * _HEADER.size]

@@ -121,7 +121,7 @@ class TrialSpans:
     def blocked(self, wait: Span) -> Iterator[Blocked]:
         """Yield the parts of a wait in which other processes held the awaited lock, with their activities.
 
-        If several readers hold the lock at once, yield a part for each. A sync in a checkpoint counts as
+        If several readers hold the lock at once, yield a part for each. A sync inside a checkpoint counts as
         checkpoint.
         """
         for process, begin, end, *_ in self.holds(wait):
@@ -160,7 +160,7 @@ MIN_OPERATIONS = 100
 MAX_HOLDERS = 8
 MAX_ROWS = 12
 _STEPS = 300
-"""Resolution of a `Moment`: between equal activities, gaps up to 1/300 of its length are closed."""
+"""Resolution of a `Moment`. A shorter gap than 1/300 of its length does not interrupt an activity."""
 WAIT = "wait"
 """Name in a `Moment` of the activity of a process that waits for a lock."""
 
@@ -216,7 +216,7 @@ def _add_causes(
 
 
 def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
-    """Return the activities during the operation `worst`, of its process and the busiest other processes."""
+    """Return the activities during the slowest operation, `worst`: of its process and the busiest others."""
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for part in _all_activities(seen, worst, processes):
@@ -232,7 +232,7 @@ def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
 
 
 def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[Blocked]:
-    """Yield the activities of all processes on the file of `worst` during `worst`, and all checkpoints."""
+    """Yield waits for and holds of locks on the file of `worst`, and all checkpoints, during `worst`."""
     _, begin, end, *_ = worst
     for wait in seen.waits:
         if wait.file == worst.file and wait.begin < end and wait.end > begin:
@@ -257,13 +257,13 @@ def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[i
 
 
 _WAIT, _INSIDE = "wait", "inside"
-"""Parts of a worker's time to divide further: waits for locks, and the rest in SQLite and the driver."""
+"""Parts of a worker's time that `split` divides: waits for locks, and the work of SQLite and its driver."""
 _SAMPLED = {
     _WAIT: (recording.WAITS_SEEN, recording.WAITS_PROCESSOR),
     SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
     CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
-"""Indices in a `SpanArea`, by part: length of the sampled periods, waits for a processor in them."""
+"""Indices of two sums in a `SpanArea`, by part: sampled time, and waits for a processor during this time."""
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
@@ -284,7 +284,7 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
         )
         for worker in complete
     ]
-    # Count only operations for which all spans are still in the ring.
+    # Leave out operations from which a span may have been overwritten in the ring.
     operations = sorted(
         (
             operation
@@ -325,10 +325,10 @@ def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
 
 
 def _split_off_processor_waits(area: SpanArea, parts: Mapping[str, int]) -> dict[str, int]:
-    """Move the time of waiting for a processor from each part of a worker's time into a part PROCESSOR.
+    """Return `parts` with a further part PROCESSOR: the time in which the worker waited for a processor.
 
-    For waits, syncs and checkpoints (_SAMPLED), samples show the share of this time. The rest of this time is
-    taken from the other parts, in proportion to their lengths.
+    The other parts shrink by this time. Samples show how much of it lies in waits, syncs and checkpoints
+    (_SAMPLED). The rest is taken from the remaining parts, in proportion to their lengths.
     """
     observed_ns = area[recording.TO] - area[recording.FROM]
     waited_ns = area[recording.PROCESSOR] * area.window_ns / observed_ns if observed_ns > 0 else 0.0
@@ -359,7 +359,7 @@ def held_share(seen: TrialSpans, process: int) -> float:
 def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
     """Return the longest wait for a lock that was not over at the end of the measurement, in ns, or 0.
 
-    Time after this end does not count, because the wait of a worker that died never ends.
+    Count only the time until then, because the wait of a worker that died never ends.
     """
     numbers = {area.process for area in workers}
     waits = (wait for wait in seen.waits if wait.process in numbers)

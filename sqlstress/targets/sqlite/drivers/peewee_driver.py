@@ -30,7 +30,7 @@ def connect(path: Path, busy_timeout_ms: int) -> PeeweeConnection:
 
 
 def result_code(error: BaseException) -> int | None:
-    """Return the result code of an exception of sqlite3, which may be the `orig` of Peewee's exception."""
+    """Return the result code of sqlite3's exception; Peewee's exceptions have it in the attribute `orig`."""
     return sqlite3_driver.result_code(getattr(error, "orig", error))
 
 

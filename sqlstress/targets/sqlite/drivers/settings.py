@@ -15,7 +15,8 @@ REPORTED = (
     *("journal_mode", "synchronous", "fullfsync", "checkpoint_fullfsync", "wal_autocheckpoint"),
     *("page_size", "cache_size", "mmap_size", "locking_mode", "busy_timeout"),
 )
-KEPT = "kept"  # A copy of KEEP_JOURNAL_MODE in sqlstress.report.case, which workers do not import.
+KEPT = "kept"
+"""Journal mode of a case whose user program chooses the mode. A copy: workers do not import report.case."""
 
 _NAMED_LEVELS = {
     # A copy of SYNCHRONOUS in sqlstress.report.case, which workers do not import.
@@ -80,7 +81,7 @@ def differences(settings: Settings, effective: Mapping[str, str]) -> Iterator[tu
 
 
 def check(settings: Settings, effective: dict[str, str]) -> None:
-    """Raise an error if a setting has no effect: EnvironmentFailure for journal_mode, else UsageError."""
+    """Raise EnvironmentFailure if journal_mode has no effect, UsageError if another setting has no effect."""
     for name, value, answer in differences(settings, effective):
         if name == "journal_mode":
             raise EnvironmentFailure(
