@@ -132,7 +132,7 @@ class Column(Generic[C]):
     value: Callable[[Trial], Value] = lambda _: None
     """Function that returns a trial's figure for the CSV file; None if the trial lacks the figure."""
     better: str = ""
-    """MORE or LESS if comparisons of reports show the figure; else empty."""
+    """MORE or LESS (which is better) if comparisons of reports show the figure; else empty."""
 
     def __post_init__(self) -> None:
         if not any(self.heading):
@@ -242,7 +242,7 @@ def count_cell(value: float | None) -> str | None:
 
 
 def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = False) -> str | None:
-    """Return a rate and its `spread` (uncertainty, a share): "22.1k ±8%". If `disturbed`, "~" precedes."""
+    """Return a rate and its `spread` (uncertainty, a share): "22.1k ±8%", or "~22.1k ±8%" if `disturbed`."""
     number = finite(value)
     if number is None:
         return None

@@ -36,7 +36,7 @@ _IN_SHORT = {
     "no-journal-on-disk": "no journal is on disk",
     "cpu-quota": "a CPU quota stops processes",
 }
-"""Clauses on problems that are less severe, by code of the warning."""
+"""Clauses on problems that do not prevent measurements, by code of the warning."""
 
 
 def doctor_text(

@@ -153,7 +153,7 @@ class Presenter:
         return trial.rows_per_s if trial else None
 
     def commits(self, trial: Trial) -> int | None:
-        """Return the number of commits in the window of a trial; None if unknown."""
+        """Return the number of commits in the measured time of a trial; None if unknown."""
         return None
 
     def tracked_rates(self, run: Run) -> Iterator[float | None]:
@@ -173,7 +173,7 @@ class Presenter:
         ]
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return a case's place in a bar plot: (title of the view, key). Equal keys share one bar."""
+        """Return (view's title, key) of a case's bar in a bar plot. Cases with equal keys share a bar."""
         return "", case
 
     def bar_name(self, case: Case) -> str:
