@@ -55,14 +55,13 @@ def service(run: Run) -> Latency | None:
 
 
 def lateness(run: Run) -> Latency | None:
-    """Return the delays in a run that sqlstress itself caused; None without operations."""
+    """Return the delays of operations that sqlstress itself caused; None without operations."""
     return merged([trial.arrived.lateness for trial in run.valid if trial.arrived and trial.arrived.lateness])
 
 
 def _latency_column(
     name: str, latency_of: Callable[[Run], Latency | None], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return a column with a latency percentile, in ms. The end of `name` selects it: "service p99"."""
     return percentile_column(
         name, lambda row: latency_of(row.run) if row.trial else None, meaning=meaning, leaves=leaves
     )
@@ -93,7 +92,11 @@ _FROM_DUE = (
 
 
 def columns(group: Group, failed_column: Column[Row], proof_clause: str) -> tuple[Column[Row], ...]:
-    """Return the columns of a table of cases at fixed rates."""
+    """Return the columns of a table of cases at fixed rates.
+
+    `failed_column` has the share of failed operations. `proof_clause` is the fact that the checks of the data
+    prove, such as "no acknowledged write was lost". The legend shows it as the meaning of "ok".
+    """
     return (
         *setting_columns(group),
         BUCKETS,
@@ -127,14 +130,14 @@ def columns(group: Group, failed_column: Column[Row], proof_clause: str) -> tupl
 
 
 def blocks(group: Group, failed_column: Column[Row], proof_clause: str) -> Iterator[Block]:
-    """Yield a table of cases at fixed rates, and its legend."""
+    """Yield a table of cases at fixed rates, and its legend. `columns` explains the arguments."""
     table = table_of(rows_of(group), columns(group, failed_column, proof_clause))
     yield table
     yield Legend(table)
 
 
 MAX_LATE_SHARE = 0.10
-"""Delay caused by sqlstress itself, as a share of the p99 latency, above which it is reported."""
+"""Delay added by sqlstress itself, as a share of the p99 latency. A larger delay yields a finding."""
 
 
 def rate_findings(group: Group) -> Iterator[Finding]:
@@ -146,7 +149,7 @@ def rate_findings(group: Group) -> Iterator[Finding]:
 
 
 def runs_by_curve(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
-    """Return the runs by (number of buckets, number of processes), each list ascending by rate."""
+    """Group the runs at fixed rates by (number of buckets, number of processes), each list sorted by rate."""
     found: dict[tuple[int, int], list[Run]] = {}
     for run in sorted((run for run in runs if run.case.rate), key=lambda run: run.case.rate):
         found.setdefault((run.case.buckets, run.case.concurrency), []).append(run)

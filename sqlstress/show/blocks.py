@@ -57,14 +57,15 @@ class Bullets:
 
 
 FIRST_FINDINGS = 3
-"""Usual number of findings that brief formats show, not counting remarks on accuracy (ASIDE).
+"""Usual number of findings that brief formats show, not counting remarks on accuracy (rank ASIDE).
 
-If there are more findings of the rank GRAVE, all of these are shown, and up to this number of the rank CAUSE.
+All findings on wrong or missing data (rank GRAVE) are shown, and with them up to this number of findings on
+causes of problems (rank CAUSE). So the total can be larger.
 """
 
 
 def conclusions(findings: Iterable[Finding]) -> Bullets:
-    """Return the sentences of findings as a list, in the order of their ranks."""
+    """Return the sentences of findings as a list: wrong data first, remarks on accuracy last."""
     ranked = sorted(findings, key=lambda finding: finding.rank)
     ranks = [finding.rank for finding in ranked]
     causes = min(FIRST_FINDINGS, ranks.count(CAUSE))
@@ -89,7 +90,7 @@ class Picture:
 NAME, FIGURE, DETAIL = "name", "figure", "detail"
 """Roles of columns: NAME identifies the row, FIGURE is a main result, DETAIL a minor result."""
 MORE, LESS = "more", "less"
-"""Values of `Column.better`: a larger figure is better, or a smaller figure."""
+"""Values of `Column.better`: whether a larger or a smaller figure is better."""
 
 
 Value = str | float | None
@@ -104,7 +105,7 @@ else:
     C = TypeVar("C", contravariant=True)
 
 
-@dataclass(frozen=True)  # with slots, Python 3.11 cannot call Column[Row](...)
+@dataclass(frozen=True)  # no slots: with them, Python 3.11 cannot call Column[Row](...)
 class Column(Generic[C]):
     """Declaration of a column, for the tables of all formats, their legends and the CSV file."""
 
@@ -125,13 +126,13 @@ class Column(Generic[C]):
     replaces the placeholder by the clause "p50 and p99: 50% and 99%".
     """
     leaves: int | None = None
-    """Order in which a table that is too wide drops columns: lowest number first. None: never dropped."""
+    """Rank for dropping columns from a table that is too wide: lowest first. None: never dropped."""
     csv: str = ""
     """Name of the column in the CSV file, with its unit; empty if the column is not in the file."""
     value: Callable[[Trial], Value] = lambda _: None
     """Function that returns a trial's figure for the CSV file; None if the trial lacks the figure."""
     better: str = ""
-    """MORE or LESS if comparisons of reports show the figure; else empty."""
+    """MORE or LESS (which is better) if comparisons of reports show the figure; else empty."""
 
     def __post_init__(self) -> None:
         if not any(self.heading):
@@ -147,7 +148,7 @@ BUCKETS_COLUMN: Column[Any] = Column("buckets", ("", "buckets"), role=NAME)
 PROCESSES_COLUMN: Column[Any] = Column("processes", ("", "procs"), role=NAME)
 DUE_PER_S: Column[Any] = Column("due per s", ("due", "per s"), role=NAME)
 PERCENTILES = "{percentiles}"
-"""Placeholder in `Column.meaning` for the percentiles of the columns."""
+"""Placeholder in `Column.meaning`. The legend shows a text such as "p50 and p99: 50% and 99%" instead."""
 PERCENTILE = re.compile(r"\bp[0-9.]+")
 """Pattern of a percentile, such as p99, in the name of a column."""
 
@@ -170,12 +171,12 @@ class Table:
 
     @property
     def leaving(self) -> tuple[str, ...]:
-        """Names of the columns to drop from a table that is too wide, in order."""
+        """Names of the columns that can be dropped if the table is too wide, least important first."""
         ranks = [(column.leaves, column.name) for column in self.columns if column.leaves is not None]
         return tuple(name for _, name in sorted(ranks))
 
     def narrower(self) -> Table:
-        """Return a copy of the table without the first column in `leaving`."""
+        """Return a copy of the table without the least important column of those that can be dropped."""
         kept = [index for index, column in enumerate(self.columns) if column.name != self.leaving[0]]
         rows = (tuple(row[index] for index in kept) for row in self.rows)
         return Table(tuple(self.columns[index] for index in kept), tuple(rows))
@@ -192,7 +193,10 @@ def meanings(table: Table) -> Iterator[str]:
 
 
 def percentile_shares(names: Iterable[str]) -> str:
-    """Return a clause on the percentiles in names of columns: "p50 and p99: 50% and 99%"."""
+    """Return the legend's explanation of the percentiles in `names` of columns.
+
+    For the names "p50" and "service p99", this is "p50 and p99: 50% and 99%".
+    """
     matches = (PERCENTILE.search(name) for name in names)
     shown = list(dict.fromkeys(match[0] for match in matches if match))
     return f"{listing(shown)}: {listing([f'{name[1:]}%' for name in shown])}"
@@ -207,7 +211,7 @@ class Legend:
     """Function that returns the explanations of a table's columns."""
 
     def of(self, table: Table) -> str:
-        """Return the legend of `table`, which is the table as shown, perhaps with fewer columns."""
+        """Return the legend of `table`, which is `self.table` or a copy with fewer columns."""
         return f"{'; '.join(self.clauses(table))}."
 
     @property
@@ -219,8 +223,8 @@ class Legend:
 Block = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Table | Legend
 
 
-# Functions that return numbers as table cells of limited width, rounded if necessary. They return None for
-# None, NaN and infinity if their result type is `str | None`.
+# Functions that return numbers as table cells of limited width, rounded if necessary. Functions with the
+# result type `str | None` return None for None, NaN and infinity.
 
 
 MISSING = "–"  # noqa: RUF001 - a dash as wide as a digit, for "no figure"
@@ -238,7 +242,7 @@ def count_cell(value: float | None) -> str | None:
 
 
 def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = False) -> str | None:
-    """Return a rate with its uncertainty `spread` (a share): "22.1k ±8%", or "~22.1k ±8%" if disturbed."""
+    """Return a rate and its `spread` (uncertainty, a share): "22.1k ±8%", or "~22.1k ±8%" if `disturbed`."""
     number = finite(value)
     if number is None:
         return None
@@ -277,7 +281,7 @@ def ms_cell(ns: float | None) -> str | None:
 
 
 def seconds_cell(seconds: float | None) -> str | None:
-    """Return seconds with three digits, in at most five characters: "1.23"; an exponent from 99,999.5 s."""
+    """Return seconds with three digits, "1.23", or, from 99,999.5 s, with an exponent: "1e+05"."""
     number = finite(seconds)
     if number is None:
         return None
@@ -294,7 +298,7 @@ def share_cell(share: float | None) -> str | None:
 
 
 def ratio_cell(ratio: float | None) -> str | None:
-    """Return a ratio in at most eight characters, with two decimals unless very small or large."""
+    """Return a ratio in at most eight characters, such as "1.25"; two digits if very small or large."""
     number = finite(ratio)
     if number is None:
         return None
@@ -302,7 +306,7 @@ def ratio_cell(ratio: float | None) -> str | None:
 
 
 def whole_cell(value: int) -> str:
-    """Return a whole number as a cell: in full below 100,000, else with an exponent."""
+    """Return a whole number as a cell: in full below 100,000, else with an exponent, such as "1e+05"."""
     return str(value) if abs(value) < 100_000 else f"{value:.0e}"
 
 
@@ -400,19 +404,19 @@ def visible(text: str) -> str:
 
 
 def brief(text: str) -> str:
-    """Return the result of `clean`, cut to 800 characters; a cut text ends with "[...]"."""
+    """Return a text as one line without escape sequences, cut to 800 characters; "[...]" marks the cut."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= _LONGEST else f"{cleaned[: _LONGEST - 6]} [...]"
 
 
 def shortened(text: str, longest: int) -> str:
-    """Return the result of `clean`, cut to `longest` characters; a cut text ends with two dots."""
+    """Return a text as one line without escape sequences, cut to `longest` characters; ".." marks the cut."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= longest else f"{cleaned[: longest - 2]}.."
 
 
 def name_end(text: str, longest: int) -> str:
-    """Return the result of `clean` for a file name, cut to `longest` characters. Its end is kept."""
+    """Return the last `longest` characters of a file name, without escape sequences; ".." marks a cut."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= longest else f"..{cleaned[2 - longest :]}"
 

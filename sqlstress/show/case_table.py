@@ -86,15 +86,15 @@ def rows_of(group: Group) -> list[Row]:
 
 
 def trial_cell(figure: Callable[[Trial], str | None]) -> Cell:
-    """Return a `Column.cell` that calls `figure` with the row's trial; None without a trial."""
+    """Return a function for `Column.cell`: row → `figure(row.trial)`; None for a row without a trial."""
     return lambda row: None if row.trial is None else figure(row.trial)
 
 
 def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
-    """Return a function that returns a row's latencies of one kind of operation, over all trials.
+    """Return a function: row → latencies of its operations of a kind, such as "replace", in all trials.
 
-    The function returns None if there were no such operations. A percentile is None for too few operations,
-    because a single slow operation would change it.
+    The function returns None if there were no such operations. Percentiles that a single slow operation would
+    change are None.
     """
 
     def latency_of(row: Row) -> Latency | None:
@@ -105,7 +105,7 @@ def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
 
 
 def percentile_column(name: str, latency_of: Callable[[R], Latency | None], **more: Any) -> Column[R]:
-    """Return a column with a latency percentile, in ms. The end of `name` selects it: "replace p99"."""
+    """Return a column of a latency percentile, in ms. `name` ends with the percentile: "replace p99"."""
     first, _, second = f"{name} ms".partition(" ")
     percentile = PERCENTILE_OF[name.rpartition(" ")[2]]
 
@@ -131,7 +131,7 @@ def trial_column(
 
 
 def setting_columns(group: Group) -> tuple[Column[Row], ...]:
-    """Return the column of the option whose values the table compares; () without such an option."""
+    """Return a tuple with the column of the option whose values are compared; () if none is compared."""
     if not group.setting:
         return ()
     name = group.setting.replace("-", " ")
@@ -145,7 +145,7 @@ def _total_cell(row: Row) -> str | None:
 
 
 def marked_cell(run: Run, figure: str | None, rates: Mapping[int, float]) -> str:
-    """Return the cell `figure` with its uncertainty, computed from the `rates` of all trials: "22k ±8%".
+    """Return the cell `figure` with its uncertainty: "22k" → "22k ±8%". `rates` has the rate of each trial.
 
     A "~" at the front means that other programs, or a CPU quota, disturbed the run.
     """
@@ -225,7 +225,7 @@ def common_blocks(group: Group) -> Iterator[Block]:
 
 
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
-    """Return explanations of the marks "±" and "~" at a `figure`, if the table has these marks."""
+    """Return legend clauses for the marks "±" and "~" at a figure, if the group's table has these marks."""
     disturber = "a CPU quota stopped the processes" if group.met_quota else "disturbed by other programs"
     is_spread = any(spread([*run.rates().values()]) is not None for run in group.runs)
     return [
@@ -243,7 +243,7 @@ ComparedCell = Callable[[ComparedTable, int, int], str | None]
 
 @dataclass(frozen=True, slots=True)
 class ComparisonFigure:
-    """Figure in a comparison of reports, with a column for each report."""
+    """Figure, such as TPS, that comparisons of reports show, with a column for each report."""
 
     name: str
     """Name of the figure's columns. {letter} becomes the letter of the report, such as A."""
@@ -268,7 +268,7 @@ class ComparisonFigure:
 
 
 FigureGroups = tuple[tuple[ComparisonFigure, ...], ...]
-"""Groups of figures. The figures of a group are shown in one table if they fit."""
+"""Groups of figures of a comparison. The figures of a group are shown in one table if they fit."""
 
 
 def compared_rate_cell(compared: ComparedTable, row: int, index: int) -> str | None:
@@ -287,7 +287,7 @@ def compared_rate_cell(compared: ComparedTable, row: int, index: int) -> str | N
 
 
 def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
-    """Return a `ComparisonFigure.cell` that calls `figure` with the cell's run and its median trial."""
+    """Return a function for `ComparisonFigure.cell` that calls `figure` with a run and its median trial."""
 
     def cell(compared: ComparedTable, row: int, index: int) -> str | None:
         run, trial = compared.run(row, index), compared.trial(row, index)
@@ -297,7 +297,7 @@ def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
 
 
 def compared_trial_cell(figure: Callable[[Trial], str | None]) -> ComparedCell:
-    """Return a `ComparisonFigure.cell` that calls `figure` with the median trial of the cell's run."""
+    """Return a function for `ComparisonFigure.cell` that calls `figure` with the median trial of a run."""
     return run_cell(lambda _, trial: figure(trial))
 
 
@@ -305,7 +305,7 @@ _LONGEST_HEADING, _CUT = 6, 4
 
 
 def comparison_figure(column: Column[Row]) -> ComparisonFigure:
-    """Return a figure for comparisons of reports that shows a column of the tables of single reports."""
+    """Return a figure that shows `column`, from tables of single reports, in comparisons of reports."""
     first, second = column.heading
     brief = first if len(first) <= _LONGEST_HEADING else f"{first[:_CUT]}."
     return ComparisonFigure(
@@ -394,7 +394,7 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> Table:
-    """Return the table of targets side by side. If `comparable`, it also names the targets that lead."""
+    """Return a table of targets: their TPS, and the leading target, or INCOMPARABLE unless `comparable`."""
     runs = {(side.name, size_of(run.case)): run for side in sides for run in side.runs}
     sizes = sorted({size for _, size in runs})
     leading: dict[Size, list[str]] = {}

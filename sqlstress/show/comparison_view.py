@@ -1,8 +1,8 @@
 """Blocks of a comparison of reports: the list of reports, their differences, then the figures.
 
-Each report has a letter: A, B and so on. A table compares the cases that reports share; its `parts` are the
-runs of each report. Ratios to the first report are barred if they are meaningless, for example because the
-reports differ in the work.
+Each report has a letter: A, B and so on. A table compares the cases that reports share; each of its
+`parts` has the runs of one report. Ratios to the first report are barred if they are meaningless, for example
+because the reports differ in the work.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ WIDTH, GAP = 80, 2
 
 @dataclass(frozen=True, slots=True)
 class ComparisonView:
-    """Blocks for a table of several reports."""
+    """Blocks on the cases that several reports share: the work, the figures and the conclusions."""
 
     compared: ComparedTable
     before: tuple[Block, ...]
@@ -76,7 +76,7 @@ def comparison_tables(comparison: Comparison) -> Iterator[ComparisonView]:
 
 
 def _by_letter(lettered: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the letters of the reports that share a text, by text, from pairs (letter, text)."""
+    """Group the letters of reports by text: [("A", "wal"), ("B", "wal")] → {"wal": ["A", "B"]}."""
     letters: dict[str, list[str]] = {}
     for letter, text in lettered:
         letters.setdefault(text, []).append(letter)
@@ -186,7 +186,7 @@ def _values_by_part(difference: Difference, compared: ComparedTable) -> str:
 
 
 def tables(compared: ComparedTable) -> Iterator[Table]:
-    """Yield the tables of figures, each with the first report and as many other reports as fit."""
+    """Yield the tables of figures. Each has the first report and up to `Presenter.together` other reports."""
     others = range(1, len(compared.table.parts))
     together = _presenter(compared).together
     for begin in range(0, len(others), together):

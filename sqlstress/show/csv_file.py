@@ -147,12 +147,12 @@ _OF_CASE: dict[str, Getter[Run]] = {
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """Characters that start a formula in a spreadsheet, with their full-width forms."""
 _KINDS = ("get", "pair", "replace", "update")
-"""Kinds of operations whose columns come first: those of the experiment kv."""
+"""Kinds of operations of the experiment kv. Their columns precede those of other kinds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Objects from which the columns of a row take their values: a worker of a trial, or a whole case."""
+    """Source of the values in a row, which is for a worker of a trial, or for a whole case."""
 
     report: Report
     case: int
@@ -212,8 +212,8 @@ def _json_value(value: object) -> Value:
 def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
     """Return the columns of cases and trials, as pairs (name, function).
 
-    The result is no dict, because a name may occur twice: the columns of a user's transaction called
-    "sync_append" have names that REPORT also has.
+    The result is no dict, because a name may occur twice. For example, if the user calls a transaction
+    "sync_append", the transaction has a column "sync_append_p50_ns", which REPORT also has.
     """
     trials = [trial for run in runs for trial in run.trials]
     by_table: dict[str, list[Run]] = {}
@@ -260,9 +260,9 @@ def _worker_columns(runs: Sequence[Run]) -> _Columns:
 
 
 def _columns_of(part: Callable[[_Row], T | None], columns: Mapping[str, Getter[T]]) -> _Columns:
-    """Return `columns`, functions of an object such as a trial, as functions of a row.
+    """Convert `columns` from functions of an object, such as a trial, to functions of a row.
 
-    `part` returns the row's object, or None, for which the field is empty.
+    `part` returns the object of a row. If `part` returns None, the field is empty.
     """
 
     def getter(value: Getter[T]) -> Getter[_Row]:

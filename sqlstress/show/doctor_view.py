@@ -27,7 +27,7 @@ _UNFIT = {
     "no-shared-memory": "processes cannot share memory",
     "shared-file-system": "the folder is on a shared file system",
 }
-"""Reason why this system or folder is unfit for measurements, as a clause, by code of the warning."""
+"""Clauses on why this system or folder is unfit for measurements, by code of the warning."""
 _IN_SHORT = {
     "sqlite-wal-reset-bug": "SQLite has the WAL-reset bug",
     "fullfsync-without-effect": "fullfsync has no effect here",
@@ -36,7 +36,7 @@ _IN_SHORT = {
     "no-journal-on-disk": "no journal is on disk",
     "cpu-quota": "a CPU quota stops processes",
 }
-"""Problem that limits measurements, as a clause, by code of the warning."""
+"""Clauses on problems that do not prevent measurements, by code of the warning."""
 
 
 def doctor_text(
@@ -49,7 +49,7 @@ def doctor_text(
     """Return a text on the environment: a verdict, the properties, and the warnings (serious ones first).
 
     `loop` is the kind of loop that drives a load: "native" or "python". `others` has a line for each driver
-    that the examined case does not use. `free_bytes` is None, and `shared_memory_folder` "", if unknown.
+    other than the driver in use. `free_bytes` is None, and `shared_memory_folder` "", if unknown.
     """
     lines = [*_wrapped(_verdict(environment.warnings)), ""]
     for label, text in _surroundings(environment, loop, free_bytes, shared_memory_folder):
@@ -80,13 +80,12 @@ def _verdict(warnings: Iterable[Warning]) -> str:
 
 
 Entry = tuple[str | None, str]
-"""Label and text. The label "" continues the entry above. None: the text is a whole line."""
+"""Pair (label, text). The label "" continues the entry above; None means that the text is a whole line."""
 
 
 def _surroundings(
     environment: Environment, loop: str, free_bytes: int | None, shared_memory_folder: str
 ) -> Iterator[Entry]:
-    """Yield an entry for each property of the environment. `loop` is "native" or "python"."""
     host, file_system = environment.host, environment.file_system
     cores = "cores unknown" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
     limit = f", {quota(host)}" if host.is_limited else ""
@@ -124,7 +123,6 @@ def _surroundings(
 
 
 def _sync_line(kind: str, *percentiles_ns: int) -> str:
-    """Return the line on the cost of a sync: p50 and p99, given in ns. `kind` is append or overwrite."""
     p50, p99 = (format_ms(ns) if ns >= 1000 else "< 0.001" for ns in percentiles_ns)
     return f"{'':{LABEL}} {kind:<9}  p50 {p50:>7} ms   p99 {p99:>7} ms"
 
@@ -135,6 +133,5 @@ def _entry(label: str | None, text: str) -> list[str]:
 
 
 def _wrapped(text: str, label: str = "") -> list[str]:
-    """Return a text in lines of WIDTH characters. `label` begins the first line."""
     indent = " " * (len(label) or 2)
     return wrap(text, WIDTH, initial_indent=label, subsequent_indent=indent, break_on_hyphens=False)

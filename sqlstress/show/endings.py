@@ -27,7 +27,7 @@ class Ending(NamedTuple):
     text: str = ""
     """Line for standard error; empty if the report itself states the problem."""
     reason: str = ""
-    """Line that replaces `text` if the report, which states the problem, is not printed."""
+    """Line for standard error if `text` is empty and the report, which states the problem, is not printed."""
 
 
 def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:
@@ -53,7 +53,7 @@ def exit_code(found: Sequence[Ending]) -> int:
 
 
 def _stopped(after: str, saved: Sequence[str], what: str = "what was measured") -> Ending:
-    """Return the problem that the user stopped a measurement. `after` is for example "3 of 8 cases"."""
+    """Return an ending such as "Stopped after 3 of 8 cases; what was measured is in report.json."."""
     kept = f"; {what} is in {', '.join(saved)}" if saved else ""
     return Ending(Interrupted.exit_code, f"Stopped after {after}{kept}.")
 

@@ -27,7 +27,7 @@ def _lazy(module: str, name: str) -> Callable[..., str]:
 
 
 def _figures_only(form: str, module: str, name: str) -> Callable[..., str]:
-    """Return the function of `_lazy`, which here raises UsageError for reports without cases.
+    """Return the function of `_lazy` with a check: it raises UsageError for a report without cases.
 
     `form` is the name of the format in the error.
     """
@@ -69,7 +69,7 @@ CHECK_FORMATS: dict[str, Callable[..., str]] = {
     "txt": _lazy("text", "check_text"),
     "md": _lazy("markdown", "check_markdown"),
 }
-"""Functions (result, "tps" or "p99", allowed drop as a share) for `--output` of `check`, by suffix."""
+"""Functions for `--output` of `check`, by suffix: (check, "tps" or "p99", allowed drop as share) → text."""
 
 NAMED_FORMATS: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
     "html": _lazy("page.html_file", "named_html"),
@@ -79,7 +79,7 @@ NAMED_FORMATS: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
 SECOND_FILES: dict[str, tuple[str, Callable[..., str]]] = {
     "github-action-benchmark": ("-latency", _lazy("trackers", "latency_json"))
 }
-"""Second output file of some formats: the addition to its name, and the function for its text."""
+"""Formats that write a second file: the addition to the file's name, and the function for its text."""
 
 SINGLE_REPORT_FORMATS = frozenset({"json"})
 """Formats that can hold only one report."""

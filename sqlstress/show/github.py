@@ -41,7 +41,7 @@ def workflow_commands(*reports: Report) -> tuple[str, ...]:
 
 
 def check_commands(checked: BaselineCheck, metric: str, max_drop: float) -> tuple[str, ...]:
-    """Return annotations for a check against a baseline. `max_drop` is the allowed drop, as a share."""
+    """Return annotations for a check of `metric` (tps or p99). `max_drop` is the allowed drop, as a share."""
     sentence = check_verdict(checked, metric, max_drop)
     errors, warnings = list[tuple[str, str]](), list[tuple[str, str]]()
     if checked.verdict == FAIL:
@@ -55,17 +55,16 @@ def check_commands(checked: BaselineCheck, metric: str, max_drop: float) -> tupl
 
 
 def check_summary(checked: BaselineCheck, metric: str, max_drop: float) -> str:
-    """Return the summary of a check in Markdown, or a short sentence if GitHub would refuse it."""
+    """Return the summary of a check in Markdown, or a short sentence if it is too large for GitHub."""
     return _accepted(check_markdown(checked, metric, max_drop))
 
 
 def summary(*reports: Report) -> str:
-    """Return the summary of reports in Markdown, or a short sentence if GitHub would refuse it."""
+    """Return the summary of reports in Markdown, or a short sentence if it is too large for GitHub."""
     return _accepted(report_markdown(*reports))
 
 
 def _accepted(text: str) -> str:
-    """Return the text of a summary, or a short sentence if GitHub would refuse the text."""
     if len(text.encode("utf-8", "backslashreplace")) < MAX_SUMMARY_BYTES:
         return text
     return "The report is too large for a step's summary: save it with -o report.html.\n"
@@ -110,7 +109,7 @@ def _warnings(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _commands(kind: str, annotations: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield annotations for the first MOST pairs (title, text). `kind` is "error" or "warning"."""
+    """Yield at most MOST annotations, from pairs (title, text). `kind` is "error" or "warning"."""
     if len(annotations) > MOST:
         annotations = [
             *annotations[: MOST - 1],

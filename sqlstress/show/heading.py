@@ -27,7 +27,7 @@ from sqlstress.target import OTHER_SQLITE, reported, serves, stores_nothing, tak
 OF_LIBRARY = frozenset({"sqlite-wal-reset-bug"})
 """Codes of the warnings that concern the measured SQLite library."""
 _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
-"""Fields of `Settings` that the description mentions only if they are set."""
+"""Fields of `Settings` that the description mentions only if the user set them."""
 
 
 def origin(report: Report) -> str:
@@ -43,7 +43,7 @@ def origin(report: Report) -> str:
 
 
 def short_origin(report: Report) -> str:
-    """Return the line that `origin` returns, without processor architecture and Python version."""
+    """Return a line on the origin of a report: version, time and system, but not architecture and Python."""
     host = replace(report.environment.host, machine="", python="")
     return origin(replace(report, environment=replace(report.environment, host=host)))
 
@@ -54,12 +54,12 @@ def when(report: Report) -> str:
 
 
 def describe(what: str, group: Group, report: Report) -> str:
-    """Return a sentence: `what` (the work), then all settings that the table's cases share."""
+    """Return a sentence: `what` (a clause on the work), then the settings that the group's cases share."""
     return f"{what}; {'; '.join(text for text, _ in _conditions(group, report))}."
 
 
 def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]:
-    """Return two sentences: `what` (the work) with unusual settings; usual settings, or "" without any."""
+    """Return two sentences: `what` (the work) with unusual settings, and the usual settings ("" if none)."""
     conditions = list(_conditions(group, report))
     host = report.environment.host
     usual_texts = [text for text, usual in conditions if usual]
@@ -96,7 +96,7 @@ def _durability(group: Group, run: Run, trial: Trial, environment: Environment) 
 def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
     """Return the warnings to show above the figures.
 
-    A warning of a run is left out if one of `findings` has its code, and so states it, too.
+    A run's warning is left out if `findings`, which are shown below the figures, include its code.
     """
     repeated = {finding.code for finding in findings}
     # A warning on a WAL bug does not apply if no trial used a WAL.
@@ -128,7 +128,7 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
 
 
 def _other_sqlite(runs: Sequence[Run]) -> list[Sighting]:
-    """Return each trial's SQLite library if it is not the driver's; [] unless observed in every trial."""
+    """Return the SQLite library of each trial if no trial used the library of the driver; else []."""
     found = [
         [sighting for sighting in trial.sightings if sighting.topic == OTHER_SQLITE]
         for run in runs
@@ -146,7 +146,7 @@ def _to_minute(created: str) -> str:
 
 
 def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
-    """Yield each setting that the table's cases share, and whether it is usual (omitted in brief texts)."""
+    """Yield (setting, usual) for settings that the group's cases share. Brief texts omit usual settings."""
     yield from ((text, False) for text in _window_conditions(group))
     case = group.case
     if (
@@ -167,7 +167,6 @@ def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
 
 
 def _window_conditions(group: Group) -> Iterator[str]:
-    """Yield texts on the length of the window (measured time), on arrivals, and on the number of trials."""
     case = group.case
     if experiment_of(case).windowed:
         yield amount(case)
@@ -182,7 +181,7 @@ def _window_conditions(group: Group) -> Iterator[str]:
 
 
 def _wait_conditions(group: Group) -> Iterator[tuple[str, bool]]:
-    """Yield a clause on the limit of lock waits, for each compared target, and whether it is the default."""
+    """Yield (clause on the limit of lock waits, whether this is the default), for each compared target."""
     usual = busy_policy(Case())
     for prefix, runs in [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]:
         policies = [busy_policy(run.case) for run in runs if takes(run.case.driver, "busy-timeout")]
@@ -217,7 +216,7 @@ def _all_libraries(group: Group, report: Report) -> Iterator[str]:
 def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterator[str]:
     """Yield the drivers of these runs with their libraries: "driver sqlite3, SQLite 3.45.1".
 
-    If the user's programs open the database, yield only servers, because the programs' libraries are unknown.
+    If the user's programs open the database, their libraries are unknown, so yield only database servers.
     """
     connects = {run.case: experiment_of(run.case).opens_database for run in all_runs}
     for name in dict.fromkeys(run.case.driver for run in all_runs if connects[run.case] or run.case.server):
@@ -242,7 +241,7 @@ def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterat
 
 
 def _requested_durability(run: Run) -> str:
-    """Return a sentence on the durability of a run whose settings were not read back."""
+    """Return a sentence on durability for a run whose effective settings are unknown."""
     case = run.case
     if others := _other_sqlite([run]):
         return f"Durability unknown: no connection of {others[0].what} was open at the end."

@@ -21,7 +21,7 @@ def report_json(report: Report) -> str:
 
 
 def _plain(fact: Any) -> Any:
-    """Return a fact as a value of JSON's types: None for NaN and infinity, text for unknown types."""
+    """Return a fact of a finding in JSON's types: None for NaN and infinity, text for unknown types."""
     if isinstance(fact, Mapping):
         return {str(name): _plain(value) for name, value in fact.items()}
     if is_dataclass(fact) and not isinstance(fact, type):

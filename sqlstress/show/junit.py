@@ -24,7 +24,7 @@ from sqlstress.statistics.sequential import FAIL, PASS
 from sqlstress.statistics.units import finite, rounded
 
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
-"""Name of the attribute that counts an outcome in a suite, by name of the outcome's XML element."""
+"""Attributes of a suite that count its tests by outcome, by name of the outcome's XML element."""
 
 
 def report_junit(*reports: Report) -> str:
@@ -64,7 +64,7 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _tests(report: Report) -> Iterator[ElementTree.Element]:
-    """Yield the tests of a report: one for each case and study, and one for cases that were left out."""
+    """Yield the tests of a report: one for each case and study, and one for all cases that are missing."""
     for run, name in zip(report.runs, case_names(report), strict=True):
         yield _case(run, name)
     if report.ab:
@@ -134,7 +134,7 @@ def _set_outcome(test: ElementTree.Element, kind: str, code: str, text: str) -> 
 
 
 def _set_counts(suites: ElementTree.Element) -> None:
-    """Set the attributes of one or all suites: number of tests, number of each outcome, total time."""
+    """Set the numbers of tests and of each outcome, and the total time, of a suite or of the root element."""
     tests = list(suites.iter("testcase"))
     suites.set("tests", str(len(tests)))
     for kind, attribute in _OUTCOMES.items():

@@ -47,7 +47,7 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("open-statement", "blob"): ("read", "write"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip
-"""Values of arguments that select the wording, by (code of the sentence, name of the argument)."""
+"""All values of arguments that select a sentence's wording, by (code of the sentence, argument)."""
 
 
 def sentences() -> dict[str, Sentence]:
@@ -72,7 +72,10 @@ def facts_of(sentence: Sentence) -> dict[str, Any]:
 
 
 def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
-    """Yield sample arguments of a sentence function: all, then variants that omit or change one argument."""
+    """Yield sample arguments of a sentence function: first all of its arguments, then variants.
+
+    In a variant, one argument is left out (if it has a default), or has another value.
+    """
     facts, parameters = facts_of(sentence), signature(sentence).parameters
     yield facts
     for name, fact in facts.items():

@@ -27,7 +27,7 @@ from sqlstress.statistics.units import NS_PER_MS, finite
 COLOURS = 8
 """Number of colours. The ninth line has the colour of the first."""
 MAX_LINES = 4
-"""Maximum number of lines that readers can distinguish in one frame."""
+"""Maximum number of lines in one frame. If there are more, each line has its own frame."""
 LOG_RATIO = 20
 """Ratio of the largest to the smallest figure above which an axis is logarithmic."""
 _LONGEST = 48
@@ -69,7 +69,7 @@ class Plot:
 
 
 def colour(place: int) -> str:
-    """Return the name of the colour of an item, such as "--c1". `place` is its index among the items."""
+    """Return the name of the colour with index `place`: "--c1" for 0. The ninth is "--c1" again."""
     return f"--c{place % COLOURS + 1}"
 
 
@@ -87,7 +87,7 @@ def level(value: float, shade: str) -> Plain:
 
 
 def small_multiples(data: Sequence[Plain]) -> Plain:
-    """Return the attribute that draws each line in its own frame; {} if there are few lines."""
+    """Return the attribute that draws each line in its own frame; {} for up to MAX_LINES lines."""
     named = {trace.get("legendgroup", trace["name"]) for trace in data}
     return {"multiples": True} if len(named) > MAX_LINES else {}
 
@@ -137,7 +137,7 @@ def line(
 def marks(
     label: str, x: Sequence[Any], y: Sequence[float], hover: str, text: Sequence[str] = (), **marker: Any
 ) -> Plain:
-    """Return marks without a line. `hover` is a template of their texts, and can include `text`."""
+    """Return marks without a line. `hover` is the template of their texts; "%{text}" is an item of `text`."""
     hover_texts = {"text": list(text)} if text else {}
     return {
         "type": "scatter",
@@ -156,7 +156,7 @@ def marks(
 
 
 Figure = Callable[[int, int], float | None]
-"""Function that returns a figure from the indices of a row and a report; None if missing."""
+"""Function (index of the row, index of the report) → figure; None if the figure is missing."""
 
 
 def bar_plots(
@@ -168,7 +168,8 @@ def bar_plots(
     """Yield a plot of rates as bars, with views of absolute and of relative rates.
 
     A relative rate is a report's rate divided by its own rate in the first case that all reports have.
-    `names` has a label for each report. `bar` and `bar_name` are methods of `Presenter`.
+    `names` has a label for each report. `bar` returns (title of the view, key of the bar) for a case, and
+    `bar_name` the name of the bar.
     """
     places = range(len(compared.table.parts))
     titled: dict[str, dict[Hashable, int]] = {}
@@ -306,9 +307,9 @@ def latency_lines(
 
 
 _COARSER = 4
-"""Number of low bits of a bucket's index to ignore in an outline: eight steps per doubling."""
+"""Number of low bits of a bucket's index that an outline ignores. This leaves eight steps per doubling."""
 _BUCKETS = 0x7F80
-"""Number of buckets of a histogram. Their indices are the high 16 bits of a finite 32-bit float."""
+"""Number of possible buckets in a histogram. An index is the high 16 bits of a finite 32-bit float."""
 
 
 def distributions(
@@ -358,6 +359,5 @@ def _outline(kind: str, latency: Latency, number: int) -> Plain | None:
 
 @cache
 def _middle_ms(step: int) -> float:
-    """Return the middle of step number `step` of an outline, in ms."""
     low, high = (bin_floor(index << _COARSER) for index in (step, step + 1))
     return (low + high) / 2 / NS_PER_MS

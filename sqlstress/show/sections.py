@@ -41,7 +41,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Functions that make pages in a format, such as Markdown, out of blocks."""
+    """Format of pages, such as Markdown. The methods return a whole report or comparison as text."""
 
     drawn: Callable[[Block], str]
     """Function that returns a block as text, or "" to leave the block out."""
@@ -59,7 +59,7 @@ class Pages:
         return self._page(comparison_blocks(comparison))
 
     def check(self, checked: BaselineCheck, metric: str, max_drop: float) -> str:
-        """Return a check against a baseline as text. `metric` is "tps" or "p99", `max_drop` a share."""
+        """Return a check of `metric` ("tps" or "p99") as text. `max_drop` is the allowed drop, as a share."""
         return self._page(check_blocks(checked, metric, max_drop))
 
     def _page(self, blocks: Iterable[Block]) -> str:
@@ -117,7 +117,7 @@ LONGEST = 120
 _SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])")
 """Pattern of the end of a sentence."""
 _CLAUSE = re.compile(r"\([^)]*\)|([;,:]\s|\s(?=\())")
-"""Pattern of places to cut a sentence. The first group is None for brackets, where no cut is made."""
+"""Pattern of places to cut a sentence (group 1), and of brackets, which are not cut (no group 1)."""
 
 
 def headline(sections: Iterable[Section]) -> str:

@@ -67,7 +67,7 @@ LOCKED = "the database was locked"
 LOCKED_FOR_LONGER = f"{LOCKED} for longer than --busy-timeout"
 SNAPSHOT_OUT_OF_DATE = "other transactions had changed what they had read (BUSY_SNAPSHOT)"
 WHOLE_GROUP_TOPICS: tuple[Topic, ...] = (partial_proofs, figure_limits)
-"""Topics that are called once for a whole group. Other topics are called for each of its parts."""
+"""Topics (functions that yield findings) on a whole group. Others are called for each part of a group."""
 
 
 def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
@@ -88,13 +88,13 @@ class Presenter:
     """Object that shows the results of an experiment. Subclasses override the methods that differ."""
 
     topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, figure_limits)
-    """Topics of this experiment, in order. Findings on wrong or missing data are added by the caller."""
+    """Functions that yield this experiment's findings, in order. Callers add findings on wrong data."""
     measures: ClassVar[FigureGroups] = ((ROWS_FIGURE, RATIO), (SPREAD,), (TIME,))
-    """Groups of figures that a comparison of reports shows by default."""
+    """Figures that a comparison of reports shows by default, in groups that share a table if they fit."""
     proves: ClassVar[str] = NOTHING_LOST
-    """Fact that the checks of the data prove, as a clause."""
+    """Fact that the checks of the data prove, such as "no acknowledged write was lost"."""
     together: ClassVar[int] = 1
-    """Number of reports, next to the first, that a table of a comparison shows within 80 characters."""
+    """Number of reports in a table of a comparison, in addition to the first, that fit into 80 characters."""
 
     def failure_reason(self, run: Run) -> str:
         """Return the reason why operations of a run failed, as a clause."""
@@ -115,7 +115,7 @@ class Presenter:
         return False
 
     def activity(self, group: Group) -> str:
-        """Return a text on the work of the worker processes, with which a sentence begins."""
+        """Return a clause on the work of the processes, which begins a sentence of the report."""
         return group.case.workload
 
     def blocks(self, group: Group) -> Iterator[Block]:
@@ -153,7 +153,7 @@ class Presenter:
         return trial.rows_per_s if trial else None
 
     def commits(self, trial: Trial) -> int | None:
-        """Return the number of commits in the window of a trial; None if unknown."""
+        """Return the number of commits in the measured time of a trial; None if unknown."""
         return None
 
     def tracked_rates(self, run: Run) -> Iterator[float | None]:
@@ -173,11 +173,11 @@ class Presenter:
         ]
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return (title of a view, key of a bar): where the bar plot of a comparison shows a case."""
+        """Return (view's title, key) of a case's bar in a bar plot. Cases with equal keys share a bar."""
         return "", case
 
     def bar_name(self, case: Case) -> str:
-        """Return the name of a case's bar, without the number of processes."""
+        """Return the name of a case's bar in a bar plot, without the number of processes."""
         return experiment_of(case).work_label(case)
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
@@ -232,7 +232,7 @@ class LoadShown(Presenter):
         return iter(())
 
     def proved(self, group: Group) -> str:
-        """Return the fact that the checks of the data prove, as a clause for the legend."""
+        """Return the fact that the checks prove, for the legend, such as "no acknowledged write was lost"."""
         return NOTHING_LOST
 
     def rate(self, run: Run) -> float | None:
@@ -267,7 +267,7 @@ def shown_results(report: Report) -> list[tuple[ResultShown[Any], Any]]:
 
 
 def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict[str, Callable[[Run], Value]]:
-    """Return the CSV columns of options, by name. The options are fields of the result of `holder_of`."""
+    """Return the CSV columns of options, by name. `holder_of` returns the run's object with the options."""
 
     def column(name: str) -> Callable[[Run], Value]:
         def value(run: Run) -> Value:
@@ -286,7 +286,6 @@ def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict
 
 
 def _spec_field(kind: type, name: str) -> Callable[[Run], Value]:
-    """Return a function from a run to the field `name` of its spec; None unless the spec is a `kind`."""
     return lambda run: getattr(run.case.spec, name) if isinstance(run.case.spec, kind) else None
 
 
@@ -295,7 +294,7 @@ Tile = tuple[str, str, str]
 
 
 def verdict_tile(verdict: Conclusion, proved: str, what: str) -> Tile:
-    """Return the tile of a study's verdict. `what` is its caption, and `proved` its text for PROVED."""
+    """Return a tile with a verdict. `proved` is its text if the verdict is PROVED, `what` its caption."""
     values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
     value, kind = values[verdict.status]
     return value, what, kind

@@ -181,11 +181,11 @@ def _estimate_cells(look: Look) -> tuple[str, ...]:
 
 
 ESTIMATE_OFFSET = 0.4
-"""Distance of an estimate's mark from the mark of its last pair, so that both are visible."""
+"""Distance on the x axis, in pairs, of an estimate's mark from its last pair, so that both are visible."""
 
 
 def ab_plots(report: Report) -> Iterator[Plot]:
-    """Yield the plot of an A/B test: the ratio B/A of each pair, and the estimate at each look."""
+    """Yield the plot of an A/B test: the ratio B/A of each pair of trials, and the interim estimates."""
     if not (test := report.ab):
         return
     sign = -1 if test.metric == "p99" else 1
@@ -233,7 +233,7 @@ def _estimates_trace(looks: tuple[Look, ...]) -> Plain:
     for look in shown_looks:
         if look.worst is not None and look.bound is not None:
             ends.append(sorted((look.worst, look.bound)))
-        else:  # an older version made this look, and judged the estimate instead of the bounds
+        else:  # saved by an older version, which judged the estimate instead of the bounds
             ends.append([look.low or look.ratio, look.high or look.ratio])
     return {
         "type": "scatter",
@@ -339,9 +339,9 @@ def _bound(ratio: float | None) -> str:
 
 
 _WORDS = {HOLDS: "holds", BREAKS: "does not", OPEN: "open"}
-"""Table cell for each verdict on a rate: whether the rate keeps the promise."""
+"""Table cells by verdict on a rate: whether the rate keeps the promise (the latency limits)."""
 _LONGEST = 30
-"""Maximum length of the cell with reasons why the promise was broken, in characters."""
+"""Maximum length of a cell in the column "broken by", in characters."""
 
 
 def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
@@ -373,20 +373,20 @@ def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
 
 
 def _search_sentences(
-    report: Report, search: LimitSearch, last: Group, findings: tuple[Finding, ...]
+    report: Report, search: LimitSearch, tried: Group, findings: tuple[Finding, ...]
 ) -> Iterator[str]:
-    """Yield sentences on a search, and its warnings. `last` has the runs at the tried rates."""
-    what = presenter_of(last.case).activity(last)
+    """Yield sentences on a search, then warnings. `tried` has the runs at the rates that were tried."""
+    what = presenter_of(tried.case).activity(tried)
     yield heading.describe(
-        f"Search for the highest rate with {promise_clause(search.promise)}. {what}", last, report
+        f"Search for the highest rate with {promise_clause(search.promise)}. {what}", tried, report
     )
-    yield from heading.durability(last, report.environment)
+    yield from heading.durability(tried, report.environment)
     closed = next((run for run in report.runs if not run.case.rate and run.valid), None)
     if closed:
         reached = rounded(closed.median_tps() or 0.0)
-        yield f"In a closed loop the same processes reached {reached} {last.unit} per second."
+        yield f"In a closed loop the same processes reached {reached} {tried.unit} per second."
     yield from _checkpoint_sentences(report, search)
-    yield from heading.warnings(last, report.environment, findings)
+    yield from heading.warnings(tried, report.environment, findings)
 
 
 def _checkpoint_sentences(report: Report, search: LimitSearch) -> Iterator[str]:
@@ -408,7 +408,7 @@ def _checkpoint_sentences(report: Report, search: LimitSearch) -> Iterator[str]:
 
 
 def _min_checkpoints(run: Run) -> float | None:
-    """Return the minimum number of checkpoints of a file in a window of a run; None if unknown."""
+    """Return a lower bound for the checkpoints of a file in any window of a run; None if unknown."""
     counts = []
     for trial in run.valid:
         commits = presenter_of(run.case).commits(trial)
@@ -446,13 +446,13 @@ def _rates_table(report: Report, search: LimitSearch) -> Table:
 
 
 def _latency_cell(attempt: TriedRate, name: str) -> str | None:
-    """Return the median of a percentile over the windows, in ms; None for too few operations."""
+    """Return the percentile `name` at a rate (median of its windows), in ms; None for too few operations."""
     ns = attempt.typical(name)
     return None if ns is None or attempt.fewest < min_operations([name]) else ms_cell(ns)
 
 
 def _broken_by(attempt: TriedRate, search: LimitSearch) -> str:
-    """Return the limits that windows exceeded, and reasons why windows were not judged, as text."""
+    """Return the cell "broken by": limits that windows exceeded, or why windows were not judged."""
     kinds = Counter(kind for trial in attempt.run.valid for kind in _window_faults(trial, search.promise))
     return shortened(", ".join(kind for kind, _ in kinds.most_common()), _LONGEST)
 
@@ -484,7 +484,7 @@ def limit_plots(report: Report) -> Iterator[Plot]:
 
 
 def _window_marks(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]:
-    """Yield marks by the percentile `bound`: windows that kept the promise, then windows that broke it."""
+    """Yield marks: windows that kept the promise, then the others. `bound` is the percentile to plot."""
     windows = [
         (not faults_of(trial, search.promise), attempt.rate, ms)
         for attempt in tried_rates(report, search)
@@ -500,6 +500,5 @@ def _window_marks(report: Report, search: LimitSearch, bound: str) -> Iterator[P
 
 
 def _latency_ms(trial: Trial, bound: str) -> float | None:
-    """Return the percentile (or "max") `bound` of a window's latencies, in ms; None without latencies."""
     latency_ns = finite(latency_at(trial.arrived.all_kinds if trial.arrived else None, bound))
     return latency_ns / NS_PER_MS if latency_ns else None

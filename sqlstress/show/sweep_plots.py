@@ -1,8 +1,8 @@
 """Plots of throughput and latency for cases with different numbers of processes and files.
 
-A run is all trials of a case, and a layout is a number of files (buckets). A group (runs in one table) may be
-split into parts by the values of one option, `group.setting`. If so, each value has a line over the numbers
-of processes, or a bar if this number is constant. The user chooses one of the views of a plot.
+A run is all trials of a case, and a layout is a number of files (buckets). A group (runs in one table) can
+compare the values of one option, `group.setting`. If so, each value has a line by number of processes, or a
+bar if this number is constant. A plot has one or more views, among which the user chooses.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _processes_vary(group: Group) -> bool:
 
 
 def _view_per_value(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterator[Plot]:
-    """Yield one plot with the views that `draw` yields for each value of the compared option."""
+    """Draw the plot for each value of the compared option. Yield one plot with all views of these plots."""
     drawn = [(group.value(part.case), plot) for part in group.parts for plot in draw(part)]
     if drawn:
         views = tuple(
@@ -68,11 +68,11 @@ def _view_per_value(draw: Callable[[Group], Iterator[Plot]], group: Group) -> It
 
 
 MAX_IDEAL_RATIO = 1.6
-"""Maximum of the TPS axis, as a multiple of the highest TPS. Lines of ideal growth are cut there."""
+"""Maximum of the TPS axis, as a multiple of the highest TPS. Lines of proportional growth end there."""
 BIN_S = 0.1
 """Length of the intervals in which workers count their transactions, in seconds."""
 MIN_BINS = 6
-"""Minimum number of intervals for a line of TPS over the window (measured time)."""
+"""Minimum number of intervals of BIN_S for a line of TPS over time. A shorter trial has no line."""
 
 
 def throughput(group: Group) -> Iterator[Plot]:
@@ -123,7 +123,7 @@ def throughput_by_value(group: Group) -> Iterator[Plot]:
 
 
 def _curves_by_value(group: Group) -> Iterator[Plain]:
-    """Yield lines of TPS by processes, one for each value of the option and number of files."""
+    """Yield lines of TPS by number of processes: a line for each value of the option and number of files."""
     layouts = sorted({run.case.buckets for run in group.runs})
     for number, (part, layout) in enumerate(product(group.parts, layouts)):
         label = group.layout_value_label(name(group.value(part.case)), layout)
@@ -157,7 +157,6 @@ def _bars_by_value(group: Group) -> Iterator[Plain]:
 
 
 def _throughput_by_files(group: Group) -> Iterator[Plot]:
-    """Yield the plot of TPS by number of files, for cases with one number of processes."""
     points = group.points()
     if len({point.files for point in points}) < 2:
         return
@@ -175,7 +174,7 @@ def _throughput_by_files(group: Group) -> Iterator[Plot]:
 def _throughput_line(
     label: str, points: Iterable[Point], runs: Iterable[Run], number: int, hover: str
 ) -> Plain:
-    """Return the line of TPS by processes for one number of files, with bars for the range of the trials."""
+    """Return the line of TPS by number of processes, with error bars from the lowest trial to the highest."""
     curve = sorted((point.processes, point.tps) for point in points)
     of_count = {run.case.concurrency: run for run in runs}
     trace = line(label, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
@@ -183,7 +182,7 @@ def _throughput_line(
 
 
 def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
-    """Add bars from the lowest to the highest trial of each run to a trace. Return the trace."""
+    """Add error bars, from the lowest trial to the highest of each run, to a trace. Return the trace."""
     rates = [[rate for trial in run.valid if (rate := finite(trial.tps)) is not None] for run in runs]
     if any(min(trial_rates) < max(trial_rates) for trial_rates in rates):
         over = [max(0.0, max(trial_rates) - tps) for trial_rates, tps in zip(rates, trace["y"], strict=True)]
@@ -193,7 +192,7 @@ def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
 
 
 def _spread_note(data: Iterable[Plain]) -> str:
-    """Return a space and a sentence that explains the bars of `_with_spread`; "" without bars."""
+    """Return a space and a sentence that explains the error bars; "" if no trace has error bars."""
     return " Bars: from the lowest trial to the highest." if any("error_y" in trace for trace in data) else ""
 
 
@@ -205,7 +204,7 @@ def _line_name(layout: int, runs: Iterable[Run]) -> str:
 def over_time(
     group: Group, line_label: Callable[[Run], str] = lambda run: processes(run.case.concurrency)
 ) -> Iterator[Plot]:
-    """Yield the plot of TPS over the window. `line_label` returns the label of a run's line."""
+    """Yield the plot of TPS over the measured time. `line_label` returns the label of a run's line."""
     views = []
     for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
         data = [
@@ -220,7 +219,7 @@ def over_time(
 
 
 def _window_line(run: Run, label: str, number: int) -> Plain | None:
-    """Return the line of TPS over the window of a run's median trial; None for too few intervals."""
+    """Return the line of TPS over time in a run's median trial; None for fewer than MIN_BINS intervals."""
     trial = run.typical()
     bins = [worker.bins for worker in trial.workers if worker.bins] if trial and not trial.error else []
     totals = [sum(column) / BIN_S for column in zip_longest(*bins, fillvalue=0)]
@@ -234,11 +233,11 @@ def _window_line(run: Run, label: str, number: int) -> Plain | None:
 
 
 LAYOUT_OFFSET = 0.14
-"""Distance between marks for different numbers of files at one number of processes, to show both."""
+"""Distance on the x axis, in processes, between marks for different numbers of files, to show all marks."""
 
 
 def shares(group: Group) -> Iterator[Plot]:
-    """Yield the plot of shares: the rate of each process / the mean rate. Nothing for single processes."""
+    """Yield the plot of the rate of each process / the mean rate; nothing if all trials had one process."""
     measured = [(run, trial) for run, trial in group.measured() if trial.workers and trial.transactions > 0]
     if all(len(trial.workers) < 2 for _, trial in measured):
         return
@@ -262,7 +261,6 @@ def shares(group: Group) -> Iterator[Plot]:
 
 
 def _shares_by_value(group: Group) -> Iterator[Plot]:
-    """Yield the plot of shares (rate of each process / mean rate) by value of the compared option."""
     x, y, hover_texts = [], [], []
     for run, worker, share in _shares_of(group.measured()):
         if share:
@@ -337,7 +335,7 @@ def _percentiles(group: Group, measured: Measured, kind: str, label: str) -> Vie
 
 
 def _over_processes(group: Group, measured: Measured, kind: str, label: str) -> View:
-    """Return the view of p50 and p99 by number of processes: two lines per value of `group.setting`."""
+    """Return a view of p50 and p99 by number of processes: two lines for each value of the option."""
     layout = measured[0][0].case.buckets
     data: list[Plain] = []
     for number, part in enumerate(group.parts):
@@ -351,7 +349,6 @@ def _over_processes(group: Group, measured: Measured, kind: str, label: str) -> 
 
 
 def _over_values(group: Group, measured: Measured, kind: str, label: str) -> View:
-    """Return the view of p50 and p99, as marks, by value of the compared option (`group.setting`)."""
     latencies = [(name(group.value(run.case)), trial.latency.get(kind)) for run, trial in measured]
     data: list[Plain] = []
     for number, (percentile, _) in enumerate(_COMPARED_PERCENTILES):

@@ -40,7 +40,7 @@ def _paragraph(text: str, bullet: str = "") -> str:
 
 
 def _fit(table: Table) -> tuple[Table, str]:
-    """Return a table that fits into WIDTH, with narrow gaps or else fewer columns, and its text."""
+    """Return a table that fits into WIDTH, and its text: narrow the gaps, then drop columns, if necessary."""
     for gap in ("  ", " "):
         text = _tabulated(table, gap)
         if max(map(len, text.splitlines())) <= WIDTH or (gap == " " and not table.leaving):
@@ -113,5 +113,5 @@ def coloured(text: str) -> str:
 
 
 def pages(details: bool) -> Pages:
-    """Return the object that makes pages for a terminal, either brief or with `details`."""
+    """Return the format of pages for a terminal: with all details, or brief."""
     return FULL if details else BRIEF

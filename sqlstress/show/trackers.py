@@ -69,7 +69,7 @@ def _changed_options(case: Case) -> Iterator[str]:
 
 
 def _changed_fields(part: Any, excluded: Collection[str]) -> Iterator[str]:
-    """Yield a text such as "page-size=512" for each changed field of `part` that is not in `excluded`."""
+    """Yield "page-size=512" and so on: fields of `part` that are not the default and not in `excluded`."""
     for field in fields(part):
         value = getattr(part, field.name)
         if field.default is MISSING or value == field.default or field.name in excluded:
@@ -103,7 +103,7 @@ class Measure:
 
     @property
     def differs(self) -> bool:
-        """Whether the values differ. If so, their range is saved, too."""
+        """Whether the values differ. If so, the tracker gets their range in addition to the median."""
         return self.values[0] < self.values[-1]
 
 

@@ -85,7 +85,6 @@ def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _page(names: Sequence[str], reports: Sequence[Report], comparison: Comparison | None = None) -> str:
-    """Return a page of reports. Its title is the headline of the comparison, or of the first report."""
     plots, title, body = Plots(), "", list[str]()
     if comparison:
         title = comparison_headline(comparison)
@@ -99,7 +98,7 @@ def _page(names: Sequence[str], reports: Sequence[Report], comparison: Compariso
 
 
 def page(title: str, body: Sequence[str], plots: Plots) -> str:
-    """Return a complete page. `body` has its sections as HTML, and `plots` the plots in these."""
+    """Return a complete page. `body` has the HTML of its sections, in which the script draws `plots`."""
     return "\n".join(
         (
             "<!DOCTYPE html>",
@@ -197,7 +196,7 @@ def _comparison_body(comparison: Comparison, title: str, plots: Plots) -> Iterat
 
 
 def _comparison_plots(compared: ComparedTable) -> Iterator[Plot]:
-    """Return the plots of a table of several reports: lines by number of processes, or bars."""
+    """Return the plots that compare reports: lines by number of processes, or else bars."""
     names = []
     for part in compared.table.parts:
         system = part.report.environment.host.system
@@ -210,7 +209,7 @@ def _comparison_plots(compared: ComparedTable) -> Iterator[Plot]:
 
 
 def _report(report: Report, sections: Sequence[Section], title: str, plots: Plots) -> str:
-    """Return a report as HTML: title, main figures, sections, environment and command. Add its plots."""
+    """Return a report as HTML: title, main figures, sections, environment, command. Add plots to `plots`."""
     first, *further = sections
     lines = (block for section in further for block in section.blocks if isinstance(block, Lines))
     warned = {words.removeprefix(WARNING) for block in lines for words in block.texts}
@@ -244,7 +243,6 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
 
 
 def _study_plots(report: Report) -> Iterator[Plot]:
-    """Yield the plots of a report without tables of cases, such as an A/B test."""
     yield from ab_plots(report)
     yield from limit_plots(report)
     for shown, result in shown_results(report):
@@ -332,7 +330,7 @@ _LONGEST_COMMAND = 4000
 
 
 def _environment(surroundings: Environment, warned: Collection[str]) -> str:
-    """Return the environment as an HTML list, followed by its warnings that are not in `warned`."""
+    """Return the environment as an HTML list, then its warnings, except those in `warned` (shown above)."""
     terms = [
         element("div", element("dt", text(name)), element("dd", text(value)))
         for name, value in _facts(surroundings)

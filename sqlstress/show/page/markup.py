@@ -37,7 +37,7 @@ def text(words: str) -> str:
 
 
 def sentence(words: str) -> str:
-    """Return a text as HTML, like `text`. Options such as --repeat become code that is not broken in two."""
+    """Return a text as HTML, like `text`. Options such as --repeat become code without line breaks."""
     return _OPTION.sub(r"<code>\g<0></code>", text(words))
 
 
@@ -71,7 +71,7 @@ def _rounded(plain: Any) -> Any:
 
 
 LONG_TEXT = 240
-"""Length above which a paragraph has two columns on a wide page. For several paragraphs: twice this."""
+"""Maximum characters of a paragraph in one column of a wide page. For several paragraphs: twice as many."""
 TextBlock = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Legend
 """Block other than a table, such as a paragraph."""
 WARNING = "Warning: "
@@ -101,7 +101,7 @@ def draw(block: TextBlock) -> str:
 
 
 def text_columns(blocks: Sequence[Block]) -> str:
-    """Return HTML of the blocks that are no tables. On a wide page, long texts get two columns."""
+    """Return the HTML of all blocks except tables. On a wide page, long texts get two columns."""
     shown = [block for block in blocks if not isinstance(block, Table)]
     length = 0
     for block in shown:
@@ -120,11 +120,11 @@ MAX_OPEN_ROWS = 60
 
 
 def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield blocks as HTML, with folded tables if these have more than MAX_OPEN_ROWS rows in total.
+    """Yield blocks as HTML. If the tables have more than MAX_OPEN_ROWS rows in total, fold tables.
 
-    If so, all tables with a caption (a paragraph that ends with a colon) are folded, because a single open
-    table would look like the most important table. Tables without a caption remain open until MAX_OPEN_ROWS
-    rows are shown.
+    A click opens a folded table. All tables with a caption (a paragraph that ends with a colon) are folded,
+    because a single open table would look like the most important table. Tables without a caption remain open
+    until MAX_OPEN_ROWS rows are shown.
     """
     parts = list(_captioned(blocks))
     total = sum(len(table.rows) for _, tables in parts for table in tables)
@@ -143,7 +143,7 @@ def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[TextBlock | None, list[Table]]]:
-    """Yield (caption, its tables) for tables, with None for no caption, and (block, []) for other blocks."""
+    """Yield (caption or None, its tables), or (block, []) for a block that is neither table nor caption."""
     caption: TextBlock | None = None
     tables: list[Table] = []
     for block in blocks:
@@ -175,7 +175,6 @@ def _folded(caption: TextBlock | None, tables: Sequence[Table]) -> str:
 
 
 def _table(table: Table) -> str:
-    """Return a table as HTML. Columns with the role NAME come first, then FIGURE, then DETAIL."""
     roles = [column.role for column in table.columns]
     order = sorted(range(len(roles)), key=lambda column: (NAME, FIGURE, DETAIL).index(roles[column]))
     firsts = [row[0] for row in table.rows]
@@ -196,7 +195,7 @@ def _table(table: Table) -> str:
 
 
 def _row(name: str, cells: Sequence[tuple[str, str]], begins_group: bool = False, **attributes: str) -> str:
-    """Return a table row as HTML. `name` is td or th. `cells` has (HTML, alignment) of each cell."""
+    """Return a table row of `cells` (HTML, alignment). `name`: td or th. `begins_group` adds a line above."""
     drawn_cells = (element(name, cell, class_=align, **attributes) for cell, align in cells)
     return element("tr", *drawn_cells, class_="next" if begins_group else False) + "\n"
 
