@@ -207,7 +207,7 @@ class Pairs:
         self.case_alpha = cell_alpha(max(1, len(self.cells)), self.alpha)
         """Probability that a single case, or the average of all cases, wrongly fails the test."""
         self.allowed = tolerance(test.metric, test.max_drop)
-        """Smallest difference of a pair that --max-drop allows: a negative number."""
+        """Smallest average difference that --max-drop allows: a negative number."""
 
     def together(self) -> Look:
         """Return the estimated ratio of B's figure to A's, averaged over all cases."""

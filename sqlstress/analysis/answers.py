@@ -167,7 +167,7 @@ def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
 
 
 def leads(group: Group) -> list[Lead]:
-    """Return comparisons of targets with equally durable commits, by size of case; [] at a fixed rate."""
+    """Return comparisons of equally durable targets by (files, processes); [] at a fixed rate."""
     if group.case.rate:
         return []
     comparable = [sides for sides in group_by_durability(sides_of(group)) if len(sides) > 1]
@@ -177,7 +177,7 @@ def leads(group: Group) -> list[Lead]:
 
 
 def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
-    """Yield a comparison of the targets in `sides` for each size of case that all targets have.
+    """Yield a comparison of the targets in `sides` for each number of files and processes that all have.
 
     `error` is the maximum probability that any of the comparisons is wrong.
     """

@@ -262,7 +262,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
 
 
 def _commit_class(part: ComparedPart) -> str | None:
-    """Return the durability of commits as a text that fits every target; None if unknown."""
+    """Return the durability of commits as a text for any target, such as SQLite; None if unknown."""
     classes = dict.fromkeys(durability_level(trial.durability) for trial in part.trials())
     return "; ".join(classes) if classes and "" not in classes else None
 

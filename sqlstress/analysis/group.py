@@ -289,7 +289,7 @@ class ExperimentReader(Protocol):
         """Return a clause on the reason why operations of a run failed."""
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return a text such as "batch 10" for each case: options of its work in which the cases differ."""
+        """Return a text such as "batch 10" for each case: options of the work in which the cases differ."""
 
 
 def reader_of(case: Case) -> ExperimentReader:

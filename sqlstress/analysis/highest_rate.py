@@ -166,7 +166,7 @@ def is_complete(found: SearchAnswer) -> bool:
 
 
 def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
-    """Return the findings of a search: its answer, the reason of an early end, and windows not judged."""
+    """Return the findings of a search: its answer, the reason for an early end, and windows not judged."""
     rates, best_known = tried_rates(report, search), answer_of(report, search)
     findings = [_answer_finding(best_known, rates, search)]
     if search.ended and not is_complete(best_known):

@@ -208,7 +208,7 @@ def noun(metric: str) -> str:
 
 
 def loss(ratio: float, metric: str) -> float:
-    """Return the share by which a figure got worse; negative if it got better. `ratio` is new / old."""
+    """Return the share by which TPS or p99 (`metric`) got worse; below 0 if better. `ratio` is new / old."""
     return ratio - 1 if metric == "p99" else 1 - ratio
 
 
