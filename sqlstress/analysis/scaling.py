@@ -346,8 +346,8 @@ def saturation(trials: Sequence[Trial], error: float) -> str:
 
     A rate is not kept if too few of the due operations were done. But some are always in progress at the end
     of a trial, and their number depends on chance. For MIN_PASSES (3) or more trials, Student's t test allows
-    for this chance, and `error` is the probability of a wrong SATURATED. For fewer trials, the number of
-    missing operations must exceed 3 standard deviations (_DEVIATIONS).
+    for this chance, and `error` is the probability of a wrong SATURATED. For fewer trials, the shortfall from
+    MIN_ACHIEVED_SHARE of the due operations must exceed 3 standard deviations (_DEVIATIONS).
     """
     share = achieved_share(trials)
     if share is None or share >= MIN_ACHIEVED_SHARE:
