@@ -104,7 +104,7 @@ def look(report: Report, test: AbTest, planned: Planned) -> Look:
 
 
 def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
-    """Return B's figure (TPS or p99) divided by A's, with bounds. `verdict` is only stored.
+    """Return B's figure (TPS or p99) divided by A's, with bounds. `verdict` is copied to the result.
 
     `found` has a number for each pair of trials, from `differences`. In the result, `worst` is the bound on
     the side where B is worse, and `bound` is the opposite bound; None for too few pairs. The true ratio is
@@ -207,7 +207,7 @@ class Pairs:
         self.case_alpha = cell_alpha(max(1, len(self.cells)), self.alpha)
         """Probability that a single case, or the average of all cases, wrongly fails the test."""
         self.allowed = tolerance(test.metric, test.max_drop)
-        """Smallest difference of a pair that --max-drop allows: a negative number."""
+        """Smallest average difference that --max-drop allows: a negative number."""
 
     def together(self) -> Look:
         """Return the estimated ratio of B's figure to A's, averaged over all cases."""
@@ -248,9 +248,9 @@ class Pairs:
         )
 
     def pairs_needed(self) -> int | None:
-        """Return the number of pairs that would probably decide the test; None if unknown.
+        """Return the number of pairs that would probably decide the test; None if it cannot be predicted.
 
-        Unknown means that there are too few pairs to predict it, or the estimate is near --max-drop (NEAR).
+        A prediction needs enough pairs, and an estimate that is not too close to --max-drop (see NEAR).
         """
         ends = signed_rank_bounds(self.means, self.alpha)
         if ends is None:
@@ -330,7 +330,7 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""Margin around --max-drop, as a share of it. For an estimate within it, more pairs are useless."""
+"""Share of --max-drop. More pairs decide nothing if the change is closer than this to --max-drop."""
 TIME_MARGIN = 1.1
 """Factor by which the advised --max-time exceeds the estimated time."""
 
@@ -363,9 +363,9 @@ def _advice(pairs: Pairs) -> str:
 def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
     """Return the number of pairs of trials that a verdict needs; None if `gap` is too small.
 
-    `gap` is the distance between the estimate and the limit --max-drop, and `half` is half the width of the
-    interval of the estimate after `pairs` pairs. The verdict needs an interval that excludes the limit. The
-    width shrinks with the square root of the number of pairs. The result is rounded up to two digits.
+    A verdict needs an interval of the estimate that excludes the limit, --max-drop. `gap` is the distance of
+    the estimate from the limit. `half` is half the width of the interval after `pairs` pairs. The width
+    shrinks with the square root of the number of pairs. The result is rounded up to two digits.
     """
     enough = finite(pairs * (half / gap) ** 2) if gap and 0 < half / gap < 1000 else None
     if enough is None:
@@ -387,10 +387,10 @@ def _options(pairs: int, test: AbTest) -> str:
 
 
 def _longer_windows(report: Report, pairs_needed: int) -> str:
-    """Return an option for trials so long that MOST pairs decide the test: " (--duration 4s)".
+    """Return an option for longer trials, so that fewer pairs decide the test: " (--duration 4s)".
 
-    Trials of the present duration would need `pairs_needed` pairs. "" if trials have a fixed number of
-    operations instead of a duration.
+    `pairs_needed` is the number of pairs with trials of the present duration. The new duration is 2 to 10
+    times as long. "" if trials have a fixed number of operations instead of a duration.
     """
     case = report.runs[0].case
     if case.ops is not None or not case.duration_s:

@@ -166,9 +166,9 @@ def _stopped(report: Report) -> Iterator[Finding]:
 
 
 MAX_HALF_CHANGE = 0.10
-"""Change of TPS from one half of a window to the other, as a share, that counts as unsteady."""
+"""Largest change of TPS between the two halves of a trial, as a share, that counts as steady."""
 MAX_PROOF_SHARE = 0.05
-"""Share of the measured time that checks of the data may take without a finding."""
+"""Share of the measured time. A finding warns if checks of the data take more than this."""
 
 
 def figure_limits(group: Group) -> Iterator[Finding]:

@@ -36,7 +36,7 @@ class LeadingRuns:
     runs: tuple[Run, ...]
     """All leading runs, including `best`."""
     equal: bool
-    """Whether several runs lead, and differ by significantly less than NEAR (10%)."""
+    """Whether several runs lead, and their differences are significantly below 10% (NEAR)."""
 
     @property
     def unclear(self) -> bool:
@@ -63,7 +63,7 @@ def leaders(tested: PairwiseTests, runs: Sequence[Run], divide_error_by: int = 1
 
 
 def is_conclusive(ratio: Ratio | None) -> bool:
-    """Return whether a ratio clearly differs from 1, or is clearly near 1, in spite of noise."""
+    """Return whether a ratio significantly differs from 1, or is significantly within 10% (NEAR) of 1."""
     return verdict(ratio, NEAR) in (DIFFERENT, ABOUT_EQUAL)
 
 
@@ -77,9 +77,9 @@ def more_trials(case: Case) -> str:
 def inconclusive_findings(
     tested: PairwiseTests | None, found: Sequence[Finding], case: Case
 ) -> Iterator[Finding]:
-    """Yield a finding on noise, with a remedy, if any finding in `found` is unclear.
+    """Yield advice on the number of trials if noise hides the answer of any finding in `found`.
 
-    `tested` has the tests from which `found` follows. None means that there were too few trials for a test.
+    `tested` has the tests behind `found`; None if there were too few trials for a test.
     """
     if found and tested is None:
         yield Finding(sentences.cannot_tell, advice=more_trials(case))
@@ -130,7 +130,6 @@ class Lead:
     case: Case
     """Case of the first compared target."""
     names: tuple[str, ...]
-    """Names of the compared targets, such as SQLite."""
     ahead: tuple[str, ...]
     """Names of the targets that lead, or are not significantly worse than the leader."""
     verdict: str
@@ -160,7 +159,7 @@ def size_of(case: Case) -> Size:
 
 
 def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
-    """Return targets (sides) in groups of equal durability. Unknown durability equals no other."""
+    """Return targets in groups of equal durability. A target of unknown durability is a group by itself."""
     by_worth: dict[str, list[Side]] = {}
     for side in sides:
         by_worth.setdefault(side.durability or f"unknown of {side.name}", []).append(side)
@@ -168,7 +167,7 @@ def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
 
 
 def leads(group: Group) -> list[Lead]:
-    """Return comparisons of targets with equally durable commits, by size of case; [] at a fixed rate."""
+    """Return comparisons of equally durable targets by (files, processes); [] at a fixed rate."""
     if group.case.rate:
         return []
     comparable = [sides for sides in group_by_durability(sides_of(group)) if len(sides) > 1]
@@ -178,7 +177,7 @@ def leads(group: Group) -> list[Lead]:
 
 
 def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
-    """Yield a comparison of the targets in `sides` for each size of case that all targets have.
+    """Yield a comparison of the targets in `sides` for each number of files and processes that all have.
 
     `error` is the maximum probability that any of the comparisons is wrong.
     """
@@ -232,7 +231,7 @@ def leader_findings(group: Group) -> Iterator[Finding]:
         yield Finding(
             sentences.leads,
             sides=names,
-            # All compared sides have the durability of the first side.
+            # Compared targets have equal durability, so that of the first target is shown.
             worth=next(side.durability for side in sides if side.name == names[0]),
             places=tuple(map(_sides_ahead, by_outcome.values())),
             noise=next((lead.noise for lead in name_leads if lead.noise), None),
@@ -240,7 +239,7 @@ def leader_findings(group: Group) -> Iterator[Finding]:
 
 
 def _sides_ahead(size_leads: Sequence[Lead]) -> SidesAhead:
-    """Return facts for "SQLite leads with 4 and 8 processes". All of `size_leads` have equal leaders."""
+    """Return the facts of "SQLite leads with 4 and 8 processes" from the comparisons at these sizes."""
     first = size_leads[0]
     ratios = [lead.ratio for lead in size_leads if lead.ratio]
     return SidesAhead(
@@ -266,8 +265,8 @@ Rates = Mapping[int, float]
 def answer(group: Group) -> Iterator[Finding]:
     """Yield findings that compare an option's values with its first value: on average, and by case.
 
-    Yield nothing for a single value, for a load at a fixed rate, and if the values are targets, which `leads`
-    compares. Runs that only serve as a reference, such as runs of an empty command, are left out.
+    Yield nothing for a single value, or at a fixed rate. Targets are not compared here, but by `leads`. Runs
+    that only serve as a reference, such as runs of an empty command, are left out.
     """
     if group.case.rate or sides_of(group):
         return  # `leads` compares targets, but only targets with equally durable commits
@@ -336,7 +335,7 @@ def _ratio(base: Rates, other: Rates, error: float) -> Ratio | None:
 def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
     """Return the comparison of an option's `value` with the option's first value, `base`.
 
-    `ratio` is None for too few trials. If so, `estimate` is used: the ratio of the means, without interval.
+    `ratio` has an interval. For too few trials, `ratio` is None, and `estimate` is the ratio of the means.
     """
     times = ratio.estimate if ratio else estimate
     return ValueRatio(value, base, times, ratio, verdict(ratio, NEAR))

@@ -20,7 +20,7 @@ from sqlstress.statistics.compare import min_sample_size, unpaired, unpaired_bou
 from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, tolerance, verdict_of
 
 NEAR_SHARE = 0.1
-"""Share of --max-drop: changes up to this share count as no change in `CaseCheck.agrees`."""
+"""Share of --max-drop up to which `CaseCheck.agrees` treats a change as no change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class CaseCheck:
     """fail (significantly worse than --max-drop allows), pass (significantly within it), or inconclusive."""
 
     def agrees(self, metric: str, max_drop: float) -> bool:
-        """Return whether `ratio` and `now` / `base` are both above, both below or both near 1.
+        """Return whether the estimate `ratio` and the medians show a change in one direction, or no change.
 
         If not, a verdict "pass" would contradict the medians `base` and `now`, which the report shows.
         """
@@ -131,7 +131,6 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ba
 
 
 def _too_many_failed(run: Run) -> str:
-    """Return a clause: "3% of the operations failed at 8 processes, and at most 1% may (--max-failed)"."""
     share, most = percent(run.failed_share()), percent(run.case.max_failed)
     return f"{share} of the operations failed at {place(run.case)}, and at most {most} may (--max-failed)"
 

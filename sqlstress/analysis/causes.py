@@ -521,7 +521,7 @@ def diagnose(code: int, facts: Facts) -> Diagnosis:
 
 
 def rules_of(code: int) -> Sequence[Rule]:
-    """Return the rules of a result code; if it has no rule, those of its primary code."""
+    """Return the rules that list a result code; if there are none, those of its primary code (5 for 517)."""
     rules = [rule for rule in RULES if code in rule.codes]
     if rules or code < 0:
         return rules
@@ -529,11 +529,11 @@ def rules_of(code: int) -> Sequence[Rule]:
 
 
 def code_in(text: str) -> int | None:
-    """Return the result code in a text (number, name, message or log line); None without a code.
+    """Return the result code in a text, such as 5 for "database is locked"; None without a code.
 
-    For example, 5 for "SQLITE_BUSY" and for "database is locked". If a text has several codes, a name is
-    preferred to a message. Numbers count only if they are the whole text, or an extended code of the name or
-    message: "database is locked (517)" has the code 517.
+    The text is a number, a name such as "SQLITE_BUSY", a message or a log line. Names are preferred to
+    messages. A number in a longer text counts only if it is an extended code of the name or message:
+    "database is locked (517)" has the code 517.
     """
     stripped = text.strip()
     if stripped.isdecimal():

@@ -83,7 +83,7 @@ class ComparedTable:
         return self.table.parts[index].runs[row]
 
     def trial(self, row: int, index: int) -> Trial | None:
-        """Return the report's trial of median rate in a case; None if it is incomplete or had wrong data."""
+        """Return the trial of median rate in the case; None if the trial failed or the data was wrong."""
         run = self.run(row, index)
         trial = run.typical() if run and run.verdict.status != "failed" else None
         return trial if trial and trial.error is None and trial.outcome == "done" else None
@@ -94,15 +94,15 @@ class ComparedTable:
         return rate_of(run) if run else None
 
     def ratio(self, row: int, index: int) -> float | None:
-        """Return the report's rate divided by the first report's; None if no ratio is to be shown."""
+        """Return the ratio to show, without interval: the report's rate / the first report's; else None."""
         ratio = self.estimate(row, index) if self.shows_ratio(index) else None
         return ratio.estimate if ratio else None
 
     def estimate(self, row: int, index: int) -> Ratio | None:
-        """Return the report's rate divided by the first report's; None if either rate is unknown.
+        """Return the report's rate / the first report's, with an interval; None if a rate is unknown.
 
-        The interval comes from the scatter of the trials. The ratio has no interval if there are too few
-        trials, or if any trial has no rate.
+        The interval comes from the scatter of the trials. There is no interval for too few trials, or if any
+        trial has no rate.
         """
         base, other = (logarithms(self.run(row, part)) for part in (0, index))
         if base and other:
@@ -111,7 +111,7 @@ class ComparedTable:
         return None if ratio is None else without_interval(ratio)
 
     def shape(self, row: int, index: int) -> float | None:
-        """Return a speedup: the report's rate / its rate with one process on as many files, if known."""
+        """Return the speedup: the rate / the rate with 1 process on as many files; None if unknown."""
         alone = self._single_process_row(row)
         return None if alone is None else _quotient(self.rate(row, index), self.rate(alone, index))
 
@@ -120,7 +120,7 @@ class ComparedTable:
         return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
 
     def claims(self) -> int:
-        """Return the number of meaningful ratios. Their intervals share the error probability ALPHA."""
+        """Return the number of meaningful ratios, among which the error probability ALPHA is divided."""
         return sum(
             self.rate(row, 0) is not None and self.rate(row, index) is not None
             for index in range(1, len(self.table.parts))
@@ -162,7 +162,6 @@ def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Compar
 
 
 def _quotient(rate: float | None, base: float | None) -> float | None:
-    """Return `rate` / `base`; None if either is unknown, or the quotient is not finite."""
     return finite(rate / base) if rate is not None and base is not None else None
 
 
@@ -170,8 +169,8 @@ def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
     """Yield a finding for each report after the first, which compares its rates with the first report's."""
     table = compared.table
     for index in range(1, len(table.parts)):
-        # If the table varies the number of processes, only its last row (most processes) for each rate and
-        # number of files is compared. In other tables, all rows are compared.
+        # If the table varies the number of processes, only the row with the most processes is compared, for
+        # each rate and number of files. In other tables, all rows are compared.
         rows = {
             key[:-1] if table.sweeps else key: row
             for row, key in enumerate(table.keys)
@@ -208,7 +207,7 @@ def _letters(compared: ComparedTable, index: int) -> dict[str, Any]:
 
 
 def _claims(compared: ComparedTable, index: int, rows: Sequence[int]) -> Iterator[Claim]:
-    """Yield a statement for each verdict, such as EQUAL, on the rows that have this verdict."""
+    """Yield a claim for each verdict, such as EQUAL: a statement on all rows with this verdict."""
     table, ratios = compared.table, {row: compared.estimate(row, index) for row in rows}
     for outcome in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
         matching = [row for row, ratio in ratios.items() if ratio and rate_verdict(ratio) == outcome]
@@ -234,8 +233,8 @@ def _claims(compared: ComparedTable, index: int, rows: Sequence[int]) -> Iterato
 def _ratios(compared: ComparedTable, index: int, rows: Sequence[int]) -> RateRatios:
     """Return the rates of report `index` in `rows`, divided by the first report's.
 
-    In a table that does not vary the number of processes, which may have many rows, return only the smallest
-    and the largest ratio.
+    If the table does not vary the number of processes, there may be many rows, so the result has only the
+    smallest and the largest ratio.
     """
     base_letter, unit = compared.table.parts[0].letter, _unit(compared, 0)
     ratios = [RateRatio(compared.ratio(row, index) or 0.0, compared.table.row_name(row)) for row in rows]

@@ -78,7 +78,7 @@ class DifferencesTable:
     sweeps: bool
     """Whether rows may differ in the numbers of processes and files, and in the rate."""
     by_layout: bool
-    """Whether a row's label has the number of files. False if each report has one, and these differ."""
+    """Whether row labels have the number of files. False if, for example, A has 20 files and B has 1."""
     keys: tuple[Key, ...]
     """Key of each row. If `sweeps`, the last element is the number of processes."""
     parts: tuple[ComparedPart, ...]
@@ -213,7 +213,7 @@ class Difference:
 
 
 def differences(parts: Parts) -> tuple[Difference, ...]:
-    """Return differences between reports, barriers first. Unknown values count as different."""
+    """Return the properties that differ, or are unknown in a report. Barriers to a comparison come first."""
     subjects = (*barriers(parts), *_remarks(parts))
     return tuple(
         difference for difference in subjects if None in difference.values or len(set(difference.values)) > 1
@@ -227,7 +227,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     def barrier(subject: str, clause: str, values: Values) -> Difference:
         """Return a property with its value in each report. `clause` names the property in a sentence.
 
-        A report's ratios to the first report are meaningless if the two values differ, or one is unknown.
+        A report's ratios to the first report are meaningless if their values differ, or any is unknown.
         """
         barred: list[str | None] = [None]
         for other in range(1, len(parts)):
@@ -250,7 +250,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     # because only cases with equal numbers match.
     known_values = values if None in values else [""] * len(parts)
     yield barrier("processes", "the number of processes", known_values)
-    # If all targets are SQLite, its settings are compared; else a level of durability that all targets have.
+    # SQLite's settings are compared only if all reports use SQLite. Else a text for all targets is compared.
     settings = all(stores_nothing(case.driver) or takes(case.driver, "journal-mode") for case in cases)
     durabilities = [(_durability if settings else _commit_class)(part) for part in parts]
     yield barrier("durability", "what a commit waits for", durabilities)
@@ -262,7 +262,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
 
 
 def _commit_class(part: ComparedPart) -> str | None:
-    """Return the durability of commits as a text that fits every target; None if unknown."""
+    """Return the durability of commits as a text for any target, such as SQLite; None if unknown."""
     classes = dict.fromkeys(durability_level(trial.durability) for trial in part.trials())
     return "; ".join(classes) if classes and "" not in classes else None
 
@@ -308,11 +308,11 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
         return Difference(subject, tuple(values), (None,) * len(parts))
 
     def if_known_to_differ(values: Values) -> Values:
-        """Return `values` if two known values differ; else empty texts, which cause no remark."""
+        """Return `values` if known values differ. Else return equal texts (""), to prevent a remark."""
         return values if len(set(values) - {None}) > 1 else [""] * len(values)
 
     def build_values(texts_of: Callable[[Builds], Values]) -> Values:
-        """Return the text that `texts_of` gives for each report's SQLite; "none" without SQLite."""
+        """Return a text on each report's SQLite build by `texts_of`, such as `versions`, or "none"."""
         builds = [build_of(part.case.driver, part.report.environment.builds) for part in parts]
         pairs = zip(parts, texts_of(builds), strict=True)
         return [value or ("none" if stores_nothing(part.case.driver) else None) for part, value in pairs]
@@ -358,7 +358,7 @@ def _verification(part: ComparedPart) -> str:
 
 
 def _differing_settings(parts: Parts) -> Values:
-    """Return a text for each report with the effective settings in which reports differ; None if unknown."""
+    """Return, for each report, the settings that differ: "cache_size=-2000"; None if unknown."""
     settings = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
     known_settings = [effective for effective in settings if effective is not None]
     elsewhere = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}
@@ -375,7 +375,8 @@ def _differing_settings(parts: Parts) -> Values:
 def differing_options(reports: Sequence[Report]) -> list[str]:
     """Return the options that keep reports from having a case in common, such as "--synchronous".
 
-    Return ["command"] if the commands differ, and ["--concurrency"] if no option of the first cases differs.
+    Only the first case of each report is compared. Return ["command"] if the commands differ, and
+    ["--concurrency"] if all options agree.
     """
     cases = [report.runs[0].case for report in reports if report.runs]
     if len({case.workload for case in cases}) > 1:

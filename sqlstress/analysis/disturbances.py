@@ -89,8 +89,8 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
 def _changed_sync(environment: Environment) -> tuple[int, int] | None:
     """Return the cost of a sync before and after the measurement, in ns; None if about unchanged.
 
-    Two samples were taken before and two after. All samples before must differ from all samples after by more
-    than the factor MAX_SYNC_CHANGE.
+    Two samples were taken before the measurement, and two after it. All earlier samples must differ from all
+    later samples by more than the factor MAX_SYNC_CHANGE.
     """
     costs = [
         [max(1, cost.overwrite_p50_ns) for cost in side if cost]
@@ -110,7 +110,6 @@ def _changed_sync(environment: Environment) -> tuple[int, int] | None:
 
 
 def _other_load(group: Group) -> dict[str, Any]:
-    """Return the facts of the finding on other programs; empty if other programs disturbed no trial."""
     facts: dict[str, Any] = {}
     if worst := _worst_trial(group, taken_share):
         trial, where = worst
@@ -123,7 +122,7 @@ def _other_load(group: Group) -> dict[str, Any]:
 
 
 def _worst_trial(group: Group, share: ShareOf) -> tuple[Trial, str] | None:
-    """Return the trial with the largest `share`, and a label of all disturbed cases, if any."""
+    """Return the trial with the largest `share`, and a label of all disturbed cases; None without any."""
     disturbed_trials = [
         (run, trial)
         for run in group.runs

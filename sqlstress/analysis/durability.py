@@ -122,7 +122,7 @@ def syncs_clause(found: Durability) -> str:
 
 
 Builds = Sequence[SqliteBuild | None]
-"""SQLite build of each report or variant; None if unknown."""
+"""SQLite build of each compared report, or of each variant of an A/B test; None if unknown."""
 
 DURABILITY_OPTIONS = (
     *("DEFAULT_SYNCHRONOUS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_CKPTFULLFSYNC"),

@@ -161,11 +161,11 @@ Topic = Callable[[Group], Iterator[Finding]]
 class PairwiseTests:
     """Tests that compare two runs at a time by a figure, such as TPS, which each trial has.
 
-    Trials are compared pass by pass (a pass is one trial of each case), in the passes that all runs have.
-    `error` is the probability that any result is wrong. Each kind of test may use a part of `error`. The
-    methods `ratio`, `is_less` and `adds_little` share a part with `rises`, `gain` and `base_ratio`, so a
-    caller may use only one of these two sets. A caller that repeats a test for several sets of runs, such as
-    for each number of files, passes the number of sets as `divide_error_by`.
+    A pass is one trial of each case. Trials are compared pass by pass, in the passes that all runs have.
+    `error` is the probability that any result is wrong. A caller may use only one of two sets of methods,
+    because they share a part of `error`: `ratio`, `is_less` and `adds_little`, or `rises`, `gain` and
+    `base_ratio`. A caller may repeat a test for several sets of runs, such as for each number of files.
+    `divide_error_by` is the number of these sets.
     """
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
@@ -209,7 +209,7 @@ class PairwiseTests:
     # The next tests are for a curve: throughput by number of processes, for one number of files (a layout).
 
     def rises(self, run: Run, others: Sequence[Run], divide_error_by: int) -> bool:
-        """Return whether throughput is significantly higher in `others`, the runs with more processes.
+        """Return whether throughput is significantly higher with more processes: in `others` than in `run`.
 
         `run` is compared with the first of `others`, with the mean of the first two, and so on. A mean of
         several runs has less noise, so it shows a rise after fewer passes.
@@ -219,11 +219,11 @@ class PairwiseTests:
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
     def gain(self, run: Run, other: Run, divide_error_by: int) -> float:
-        """Return an upper bound of the throughput of `other`, with more processes, relative to `run`."""
+        """Return an upper bound of the throughput of `other` (more processes) divided by that of `run`."""
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / divide_error_by)
 
     def base_ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the figure of `other` divided by that of `base`; None for too few passes, as in `ratio`.
+        """Return the figure of `other` divided by that of `base`; None for too few passes.
 
         The interval is narrower than that of `ratio`, because callers request at most one ratio for each run.
         """
@@ -235,7 +235,7 @@ class PairwiseTests:
         return ratio is not None and ratio.is_below
 
     def adds_little(self, run: Run, other: Run) -> bool:
-        """Return whether a lead of `other` over `run` is below 10% (NEAR), by the interval of `ratio`."""
+        """Return whether the upper bound of the lead of `other` over `run` is below 10% (NEAR)."""
         ratio = self.ratio(run, other)
         return ratio is not None and ratio.high < 1 / (1 - NEAR)
 
@@ -289,7 +289,7 @@ class ExperimentReader(Protocol):
         """Return a clause on the reason why operations of a run failed."""
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return a text such as "batch 10" for each case: options of its work in which the cases differ."""
+        """Return a text such as "batch 10" for each case: options of the work in which the cases differ."""
 
 
 def reader_of(case: Case) -> ExperimentReader:
@@ -357,7 +357,7 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
             merged.append(
                 Group(parts[0].case, runs, setting=name, parts=tuple(parts)) if is_merged else parts[0]
             )
-    # A merged group counts as one more group, because the values of its option are compared, too.
+    # ERROR is divided by this count. Merged groups count once more, because their parts are compared, too.
     count = len(groups) + sum(bool(group.parts) for group in merged)
     return tuple(
         replace(group, groups=count, parts=tuple(replace(part, groups=count) for part in group.parts))
@@ -366,7 +366,7 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
 
 
 def _merge_key(group: Group) -> Hashable:
-    """Return a key. Groups are merged only if their keys are equal, that is, if only options differ."""
+    """Return a key that is equal for groups that may be merged, because they differ only in options."""
     experiment = experiment_of(group.case)
     if not experiment.traits(group.case):
         return id(group)
@@ -382,7 +382,10 @@ def _merge_key(group: Group) -> Hashable:
 
 
 def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: str) -> list[list[Group]]:
-    """Divide groups into lists that differ only in the option `name`. `traits`: options of each group."""
+    """Divide groups into lists. Groups in one list differ only in the option `name`.
+
+    `traits` has the options of each group, such as {"synchronous": "full"}.
+    """
     lists: dict[Hashable, list[Group]] = {}
     seen_labels: set[Hashable] = set()
     # Drivers of different targets, such as SQLite and PostgreSQL, support different options. So if drivers

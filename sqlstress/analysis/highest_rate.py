@@ -30,11 +30,14 @@ SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 MIN_OPERATIONS_ABOVE = 10
 """Minimum number of operations slower than a percentile, for a window to be judged by the percentile."""
 MAX_LATE_SHARE = 0.5
-"""Share of a broken limit: a window is not judged if sqlstress itself was late by more than this."""
+"""Largest lateness of sqlstress itself, as a share of a broken limit, in a window that is judged."""
 MIN_BROKEN_MARGIN = 1e-9
-"""Smallest margin, ln(latency / limit), of a window that broke a limit; rounding could make it 0."""
+"""Minimum of ln(latency / limit) for a broken limit. Rounding could give 0, which means kept."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
-"""Faults of a window, except latency: operations failed; rate not reached; no operation was due."""
+"""Faults of a window, in addition to broken latency limits.
+
+FAILURES: operations failed. FULL: the rate was not reached. NOTHING: no operation was due.
+"""
 HARNESS, FEW = "harness late", "too few operations"
 """Reasons not to judge a window: sqlstress itself started operations late; too few operations."""
 
@@ -59,7 +62,7 @@ def latency_at(latency: Latency | None, name: str) -> float | None:
 
 
 def faults_of(trial: Trial, promise: Promise) -> tuple[str, ...]:
-    """Return the names of the limits that a window exceeded ("p99"), and other faults, such as FULL."""
+    """Return the faults of a window: broken limits and other faults, such as ("p99", "saturated")."""
     latency = trial.arrived.all_kinds if trial.arrived else None
     if latency is None:
         return (NOTHING,)
@@ -73,10 +76,10 @@ def faults_of(trial: Trial, promise: Promise) -> tuple[str, ...]:
 
 
 def skip_reason(trial: Trial, promise: Promise) -> str:
-    """Return the reason not to judge a window: HARNESS or FEW; "" if it is judged.
+    """Return the reason not to judge a window, such as "too few operations"; "" if there is none.
 
-    A window with one of the faults FAILURES, FULL and NOTHING is always judged. HARNESS applies only to a
-    window that broke the promise.
+    The reason HARNESS (sqlstress itself was late) applies only to a window that broke a latency limit. A
+    window is always judged if operations failed, if the rate was not reached, or if no operation was due.
     """
     faults, bounds = faults_of(trial, promise), promise.bounds
     if not trial.arrived or not bounds.keys() >= set(faults):
@@ -93,7 +96,8 @@ def skip_reason(trial: Trial, promise: Promise) -> str:
 def margin(trial: Trial, promise: Promise) -> float:
     """Return the largest ln(latency / limit) of a window: at most 0 if it kept the promise.
 
-    Else the margin is above 0, and for the faults FAILURES, FULL and NOTHING it is at least MAX_MARGIN.
+    Else the margin is above 0. If operations failed, if the rate was not reached, or if no operation was due,
+    the margin is at least MAX_MARGIN.
     """
     faults, latency = faults_of(trial, promise), trial.arrived.all_kinds if trial.arrived else None
     pairs = [(finite(latency_at(latency, name)), finite(bound)) for name, bound in promise.bounds.items()]
@@ -162,7 +166,7 @@ def is_complete(found: SearchAnswer) -> bool:
 
 
 def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
-    """Return the findings of a search: its answer, the reason of an early end, and windows not judged."""
+    """Return the findings of a search: its answer, the reason for an early end, and windows not judged."""
     rates, best_known = tried_rates(report, search), answer_of(report, search)
     findings = [_answer_finding(best_known, rates, search)]
     if search.ended and not is_complete(best_known):
@@ -190,7 +194,7 @@ def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
     """Return facts for `sentences.limit_unknown`: counts of windows at up to two rates.
 
     "kept" is the highest rate at which most windows kept the promise, and "broken" the lowest other rate.
-    `windows` has the margins of the judged windows at each rate.
+    `windows` has ln(latency / limit) of each judged window, by rate.
     """
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
     bounds = {"kept": max(kept, default=None), "broken": min(windows.keys() - kept, default=None)}
@@ -206,7 +210,6 @@ _DEFAULT_MAX_TIME_S = 300.0
 
 
 def _longer_time_limit(search: LimitSearch) -> str:
-    """Return the option that doubles the time limit of a search: "--max-time 10m"."""
     minutes = math.ceil(2 * (search.max_time_s or _DEFAULT_MAX_TIME_S) / 60)
     return f"--max-time {minutes}m"
 

@@ -43,7 +43,7 @@ class Length(NamedTuple):
 
 
 def length(held: Holds, rate: int) -> Length:
-    """Return the length of the longest hold. `rate` is the number of samples per second."""
+    """Return the length of the longest hold in `held`. `rate` is the number of samples per second."""
     if held.longest_s * rate >= _MIN_HOLD_SAMPLES:
         return Length(held.longest_s * NS_PER_S, is_bound=False)
     return Length(held.most_s * NS_PER_S, is_bound=True)

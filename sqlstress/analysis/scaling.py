@@ -24,7 +24,7 @@ from sqlstress.statistics.compare import DIFFERENT, MIN_PASSES, NEAR, quantile, 
 from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
 MAX_REPORTED_GAIN = 1.0
-"""Largest possible gain of throughput that a finding states, as "at most 50%"; 1.0 is 100%."""
+"""Largest upper bound of a gain, as a share (1.0 is 100%), that a finding states: "at most 50%"."""
 
 
 def throughput_findings(group: Group) -> Iterator[Finding]:
@@ -98,10 +98,10 @@ class Curve:
 
     @property
     def rising_runs(self) -> list[Run]:
-        """First runs of the curve, beyond which more processes still raise throughput significantly.
+        """First runs of the curve: beyond each of these, more processes raise throughput significantly.
 
-        The runs are tested in ascending order until one shows no rise. In such a fixed order, each test may
-        use the whole error probability.
+        The runs are tested in ascending order, up to the first run without a rise. In a fixed order, each
+        test may use the whole error probability.
         """
         rising = []
         for place, run in enumerate(self.runs[:-1], 1):
@@ -112,10 +112,10 @@ class Curve:
 
     @property
     def plateau_run(self) -> Run:
-        """Run with the fewest processes beyond which a gain of NEAR (10%) is excluded; else the last run.
+        """First run beyond which more processes gain significantly less than 10% (NEAR); else the last run.
 
         The gain of later runs is relative to the best run up to this run. The runs are tested from the last
-        to the first, until a test cannot exclude such a gain.
+        to the first, until a test cannot exclude a gain of 10%.
         """
         fewest = self.runs[-1]
         for place in range(len(self.runs) - 1, 0, -1):
@@ -152,10 +152,7 @@ class Curve:
         )
 
     def _unclear_scaling(self, rising: Sequence[Run], first: Run) -> Finding:
-        """Return the finding that noise hides whether throughput rises beyond the run `first`.
-
-        `rising` has the earlier runs: beyond each of these, throughput rises.
-        """
+        """Return the finding that throughput rises beyond the runs `rising`, but maybe not beyond `first`."""
         later = self.runs[self.runs.index(first) + 1 :]
         most = max(self._max_gain(first, later) - 1, NEAR)
         return Finding(
@@ -225,7 +222,6 @@ def waits(group: Group) -> Iterator[Finding]:
 
 
 def _wait_changes(base: Run, other: Run, error: float) -> dict[str, Any]:
-    """Return facts on significant changes of the longest wait and of fairness; {} without changes."""
     facts: dict[str, Any] = {}
     before, after = longest_wait_ns(base), longest_wait_ns(other)
     is_significant = _are_separate(_longest_waits(base), _longest_waits(other), error / 2)
@@ -249,10 +245,10 @@ def _fairness(run: Run) -> list[float]:
 
 
 def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -> bool:
-    """Return whether all values of one run exceed all values of the other, and there are enough values.
+    """Return whether all values of one run exceed all values of the other, and chance is excluded.
 
-    `error` is the maximum probability that this happens by chance. The test is the extreme case of the
-    Mann-Whitney test, which is valid for any distribution.
+    `error` is the maximum probability of chance. The test is the extreme case of the Mann-Whitney test, which
+    is valid for any distribution.
     """
     if 2 / math.comb(len(base) + len(other), len(base)) > error:
         return False
@@ -265,9 +261,9 @@ def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -
 MIN_FAIRNESS = 0.9
 """Fairness (Jain's index) below which the processes' shares are reported as uneven."""
 LONG_WAIT_NS = NS_PER_S
-"""Latency, in ns, that a starved operation exceeds. It must also be unusual (UNUSUAL_MULTIPLE)."""
+"""Latency, in ns, above which an operation is starved, if it is also unusual (UNUSUAL_MULTIPLE)."""
 UNUSUAL_MULTIPLE = 10
-"""Multiple of the slowest kind's median latency above which the latency of an operation is unusual."""
+"""Multiple of the median latency (of the slowest kind of operation) above which a wait is unusual."""
 
 
 FAIR_WINDOW_S = 1.0
@@ -331,7 +327,7 @@ def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list
 MIN_ACHIEVED_SHARE = 0.99
 """A case is saturated if significantly less than this share of the due operations was done."""
 _DEVIATIONS = 3.0
-"""Shortfall, in standard deviations, that shows saturation if there are fewer than MIN_PASSES trials."""
+"""Shortfall of operations, in standard deviations, that shows saturation in 1 or 2 trials."""
 KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
 """Verdicts at a fixed rate: almost all due operations were done; significantly too few; unclear."""
 
@@ -348,9 +344,10 @@ def achieved_share(trials: Sequence[Trial]) -> float | None:
 def saturation(trials: Sequence[Trial], error: float) -> str:
     """Return the verdict on trials at a fixed rate: KEPT_UP, SATURATED or RATE_UNKNOWN.
 
-    `error` is the probability of a wrong SATURATED. Even at a rate that is kept, a trial can lack operations
-    by chance: those in progress at the end. With MIN_PASSES or more trials, their scatter shows the size of
-    this effect (Student's t). With fewer trials, the shortfall must exceed _DEVIATIONS.
+    A rate is not kept if too few of the due operations were done. But some are always in progress at the end
+    of a trial, and their number depends on chance. For MIN_PASSES (3) or more trials, Student's t test allows
+    for this chance, and `error` is the probability of a wrong SATURATED. For fewer trials, the shortfall from
+    MIN_ACHIEVED_SHARE of the due operations must exceed 3 standard deviations (_DEVIATIONS).
     """
     share = achieved_share(trials)
     if share is None or share >= MIN_ACHIEVED_SHARE:

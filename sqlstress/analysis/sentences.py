@@ -143,7 +143,7 @@ class Noise(NamedTuple):
     enough: int | None
     """Number of trials of each case that would show the difference; None if too many to advise."""
     too: int
-    """Largest number of trials of each case that a sentence may advise: the limit of `enough`."""
+    """Largest value of `enough`. More trials of each case are never advised."""
 
 
 def _noise(noise: Noise) -> str:
@@ -207,7 +207,6 @@ class LayoutGain(NamedTuple):
     """Throughput of a layout (number of buckets) compared with another layout."""
 
     layout: str
-    """Label of the layout, such as "20 buckets"."""
     processes: int
     ratio: Ratio
     unclear: bool
@@ -515,11 +514,13 @@ def suspicion(
 ) -> str:
     """Return a sentence on a suspected fault of the user's code, such as a lost update.
 
-    `kind` and `effect` select a text of _SUSPICIONS. The user's `transaction` runs the statement `first`, and
-    later `then`. `failed` is whether a check of the data failed, which makes the fault probable, and `held`
-    whether every check passed. `late` is whether Python's sqlite3 began the transaction only at the write.
-    `kept` lists the columns that a write of a whole row wrote back unchanged. `ignored_lock` is a method that
-    locks nothing in SQLite, such as "with_for_update".
+    The user's `transaction` runs the statement `first`, and later `then`. `table` is the table at risk.
+
+    - kind, effect: keys of _SUSPICIONS, such as "read-outside" and "double-insert"; `effect` is preferred
+    - failed, held: whether a check of the data failed (the fault is probable), and whether all passed
+    - late: whether Python's sqlite3 began the transaction only after `first`, just before `then`
+    - kept: columns that `then` writes back unchanged, because the code saves whole rows
+    - ignored_lock: method of the user's library that locks nothing in SQLite, such as "with_for_update"
     """
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
     steps = f"First {_step(first)}, then {_step(then)}."
@@ -681,7 +682,7 @@ _SUSPICIONS = {
         "opened{use}. Open a connection in each process."
     ),
 }
-"""Sentences on suspected faults. Each key is an effect of a fault, or a kind of fault."""
+"""Sentences on suspected faults, by kind of the fault, or by effect (see `suspicion`)."""
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
@@ -1184,8 +1185,14 @@ def lost_locks(
             "vfs=unix-none; immutable=1 is for files that nobody writes. If locks hang on a network share, "
             "move the database to a local disk."
         )
+    if kind == "deleted" and at:
+        return (
+            f"{at} deleted or moved {file} {plural(count, 'time')}. What other processes have committed "
+            "since the last checkpoint, or commit later, can be lost. Never delete or move -wal or -shm: "
+            "SQLite recovers and removes them itself."
+        )
     if kind == "deleted":
-        return _deleted_files(file, count, at, holders, written, signs=signs)
+        return _deleted_file(file, count, holders, written, locks_lost=signs)
     return (
         f"{at or 'A library'} opened {file} {plural(count, 'time')} while its process had a connection. "
         f"Closing the file drops SQLite's locks (POSIX). {_NO_LOCKS}{_consequences(errors)} Let nothing but "
@@ -1198,25 +1205,16 @@ def _consequences(errors: Sequence[str]) -> str:
     return f" {listing(errors)} {'follow' if len(errors) > 1 else 'follows'} from it." if errors else ""
 
 
-def _deleted_files(
-    file: str, count: int, at: str | None, holders: int, written: bool | None, *, signs: bool
-) -> str:
-    """Return a text on deleted database files, with the probable cause.
+def _deleted_file(file: str, users: int, holders: int, written: bool | None, *, locks_lost: bool) -> str:
+    """Return a text on a deleted file of the database, such as the WAL, with the probable cause.
 
-    `at` is the line of code that deleted the files, and `count` the number of deletions. If the line is
-    unknown (None), `count` is the number of processes that had the files open, `holders` the number that
-    still had a lock on them, and `signs` whether a process seems to have lost its locks.
+    `users` processes had the file open, and `holders` of these had a lock. `written` is whether a process
+    wrote commits to the deleted file. `locks_lost` is whether a finding shows that a process lost its locks.
     """
-    if at:
-        return (
-            f"{at} deleted or moved {file} {plural(count, 'time')}. What other processes have committed "
-            "since the last checkpoint, or commit later, can be lost. Never delete or move -wal or -shm: "
-            "SQLite recovers and removes them itself."
-        )
     by_code = "the command, a script or other code deletes or moves it"
     no_locks = "a process had lost its locks, so that SQLite deleted it too early"
     cause = f"Possible causes: {by_code}, or {no_locks}."
-    if signs:
+    if locks_lost:
         cause = f"Probable cause: {no_locks}."
     elif holders:
         locks = "a process still had its lock" if holders == 1 else f"{digits(holders)} still had locks"
@@ -1225,7 +1223,7 @@ def _deleted_files(
         written, " Whether commits were lost was not seen: use --check."
     )
     return (
-        f"Deleted while {plural(count, 'process')} had it open: {file}. {cause} Never delete or move "
+        f"Deleted while {plural(users, 'process')} had it open: {file}. {cause} Never delete or move "
         "-wal or -shm: SQLite recovers and removes them itself. What these processes commit is invisible "
         f"to all others.{loss}"
     )

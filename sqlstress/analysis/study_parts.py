@@ -16,8 +16,8 @@ from sqlstress.report import Report, Verdict
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
 """Statuses of a study: data was wrong; too little was tested for a proof; all data was right.
 
-The values are named after crash tests. In other studies, PROVED only means that there is an answer, such as
-a hunt (search for races) in which no round failed.
+The values are named after crash tests. In other studies, PROVED only means that there is an answer. In a
+hunt (search for races), for example, no round failed.
 """
 NO_ANSWER = "cannot-tell"
 """Status of a study, such as a search, without an answer. It counts as a failure with --strict."""

@@ -12,8 +12,8 @@ OVERLAP, SNAPSHOT, UNCOPIED, REUSED = "overlap", "snapshot", "uncopied", "reused
 """Kinds of growth of a WAL, by cause.
 
 OVERLAP: frames were copied, but some process was always reading, so the WAL could not restart. SNAPSHOT: a
-long read transaction keeps checkpoints from copying later frames. UNCOPIED: no checkpoint copied the frames.
-REUSED: the WAL restarted and has few live frames, but the file keeps its largest size.
+long read transaction keeps checkpoints from copying frames written since it began. UNCOPIED: no checkpoint
+copied the frames. REUSED: the WAL restarted and has few live frames, but the file keeps its largest size.
 """
 AUTOCHECKPOINT = 1000
 """Number of frames in the WAL at which SQLite starts a checkpoint by default."""
@@ -53,10 +53,12 @@ def wal_growth_kind(
 ) -> str | None:
     """Return the kind of growth of a WAL; None if it did not grow, or the kind is unclear.
 
-    `file_frames` is the number of frames that fit in the file. A file of up to `normal_frames` did not grow.
-    `copied` is the share of the live frames that a checkpoint has copied. `longest_read_s` is the duration of
-    the longest read of an old snapshot, and `without_gap_s` the longest time in which at least one process
-    was reading at any moment; None if unknown. `is_automatic` is whether SQLite makes checkpoints by itself.
+    - file_frames: number of frames that fit in the file. A file of up to `normal_frames` did not grow.
+    - live_frames: number of frames since the WAL last restarted
+    - copied: share of the frames that a checkpoint has copied to the database file
+    - longest_read_s: duration of the longest read transaction on an old snapshot; None if unknown
+    - without_gap_s: longest time during which some process was always reading; None if unknown
+    - is_automatic: whether SQLite makes checkpoints by itself
     """
     if file_frames <= normal_frames:
         return None

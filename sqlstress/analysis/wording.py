@@ -51,7 +51,6 @@ def size(count: float) -> str:
 
 
 def _in_units(number: float, units: Iterable[tuple[int, str]], smallest: str) -> str:
-    """Return a number in the largest unit reached, or in `smallest`. `units` has (size, name) descending."""
     divisor, unit = next((pair for pair in units if number >= pair[0]), (1, smallest))
     value = number / divisor
     return f"{rounded(value, 3 if value >= 100 else 2)} {unit}"
@@ -209,7 +208,7 @@ def noun(metric: str) -> str:
 
 
 def loss(ratio: float, metric: str) -> float:
-    """Return the share by which a figure got worse; negative if it got better. `ratio` is new / old."""
+    """Return the share by which TPS or p99 (`metric`) got worse; below 0 if better. `ratio` is new / old."""
     return ratio - 1 if metric == "p99" else 1 - ratio
 
 
@@ -260,7 +259,7 @@ def quoted(numbers: Mapping[str, int]) -> str:
 
 
 MOSTLY_WAITED = 0.9
-"""Smallest share of failures after the whole timeout for which a sentence mentions only these."""
+"""Share of failures after the whole busy timeout from which a sentence does not mention the others."""
 
 
 class FailureTime(NamedTuple):
