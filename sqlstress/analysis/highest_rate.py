@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.scaling import SATURATED, saturation
+from sqlstress.analysis.scaling import SATURATED, saturation_of_few
 from sqlstress.analysis.sentences import WindowCount
 from sqlstress.analysis.wording import listing
 from sqlstress.report import Latency, Report, Run, Trial
@@ -23,8 +23,6 @@ from sqlstress.statistics import histogram
 from sqlstress.statistics.search import MAX_MARGIN, SearchAnswer, answer, mostly_kept
 from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 
-ERROR = 0.01
-"""Maximum probability that a window that kept up with its rate is called saturated."""
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 """Share of the operations whose latency is below a percentile, by name of the percentile."""
 MIN_OPERATIONS_ABOVE = 10
@@ -67,7 +65,7 @@ def faults_of(trial: Trial, promise: Promise) -> tuple[str, ...]:
     if latency is None:
         return (NOTHING,)
     faults = [FAILURES] * bool(trial.failed)
-    faults += [FULL] * (saturation([trial], ERROR) == SATURATED)
+    faults += [FULL] * (saturation_of_few([trial]) == SATURATED)
     for name, bound in promise.bounds.items():
         ns = latency_at(latency, name)
         if ns is None or ns > bound * NS_PER_S:

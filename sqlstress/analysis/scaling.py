@@ -346,8 +346,8 @@ def saturation(trials: Sequence[Trial], error: float) -> str:
 
     A rate is not kept if too few of the due operations were done. But some are always in progress at the end
     of a trial, and their number depends on chance. For MIN_PASSES (3) or more trials, Student's t test allows
-    for this chance, and `error` is the probability of a wrong SATURATED. For fewer trials, the shortfall from
-    MIN_ACHIEVED_SHARE of the due operations must exceed 3 standard deviations (_DEVIATIONS).
+    for this chance, and `error` is the probability of a wrong SATURATED. For fewer trials, `error` is not
+    used, see `saturation_of_few`.
     """
     share = achieved_share(trials)
     if share is None or share >= MIN_ACHIEVED_SHARE:
@@ -357,5 +357,17 @@ def saturation(trials: Sequence[Trial], error: float) -> str:
         logs = [math.log(part) for part in shares]
         reach = quantile(1 - error, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
         return SATURATED if fmean(logs) + reach < math.log(MIN_ACHIEVED_SHARE) else RATE_UNKNOWN
+    return saturation_of_few(trials)
+
+
+def saturation_of_few(trials: Sequence[Trial]) -> str:
+    """Return the verdict on a few trials at a fixed rate: KEPT_UP, SATURATED or RATE_UNKNOWN.
+
+    For SATURATED, the shortfall from MIN_ACHIEVED_SHARE of the due operations must exceed 3 standard
+    deviations (_DEVIATIONS).
+    """
+    share = achieved_share(trials)
+    if share is None or share >= MIN_ACHIEVED_SHARE:
+        return KEPT_UP
     due = sum(trial.arrived.due for trial in trials if trial.arrived)
     return SATURATED if (MIN_ACHIEVED_SHARE - share) * due > _DEVIATIONS * math.sqrt(due) else RATE_UNKNOWN
