@@ -259,7 +259,6 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def _is_implicit_begin(begin: TracedStatement, write: TracedStatement) -> bool:
-    """Return whether the library itself began the transaction of a write, just before the write."""
     return begin.sql.lstrip().upper().startswith("BEGIN") and (begin.transaction, begin.at, begin.spot) == (
         write.transaction,
         write.at,

@@ -170,7 +170,6 @@ def _compares_version(sql: str, write: Write) -> bool:
 
 
 def _compares_seconds(sql: str, write: Write) -> bool:
-    """Return whether each column that an UPDATE compares and sets is a time in whole seconds."""
     change = parse_change(sql)
     if not change:
         return False
