@@ -133,7 +133,7 @@ def _leaves_thread(stack: Sequence[StackEntry], names: tuple[set[str], set[str]]
 
 
 class _WideFlow(Flow):
-    """Flow of a query's result through a function, also by exceptions, loops and changes of an object."""
+    """Flow of a query's result through a function, including exceptions, loops and changed objects."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class _WideFlow(Flow):
     def _assign_in_branch(self, node: ast.AST) -> None:
         """Give the kind ROW to the variables in a branch, if the branch's condition depends on the query.
 
-        If the body of a `try` statement runs the query, its blocks count as branches: the query may fail.
+        The blocks of a `try` statement count as branches if its body runs the query, because it may fail.
         """
         test = condition_of(node)
         is_tried = isinstance(node, ast.Try) and self._kind and _spans(node.body, self._line)

@@ -207,8 +207,8 @@ class Listener:
             self._user_threads.add(thread)
             other_user_threads = self._user_threads - {thread}
             # Python reports no profile event for a fetch by `for row in cursor`. So each thread that has used
-            # the connection may be in such a loop now. Only a thread that waits for other threads is not:
-            # `any_continues` is False for such threads.
+            # the connection may be in such a loop now. A thread that waits for other threads is in no such
+            # loop, so `any_continues` ignores the thread.
             if any(self._within[other] for other in other_user_threads) or (
                 other_user_threads and any_continues(other_user_threads)
             ):

@@ -54,7 +54,7 @@ class OldWrite(NamedTuple):
     statement: TracedStatement
     write: Write
     columns: frozenset[str]
-    """Columns that the UPDATE sets to constants."""
+    """Columns that the UPDATE sets to constants, which may come from the earlier query."""
 
 
 def old_writes(
@@ -110,7 +110,7 @@ def old_writes(
 def _may_claim(write: Write) -> bool:
     """Return whether a write may reserve a row, because it succeeds in only one process.
 
-    Such a write inserts a key that the code chose, or an UPDATE sets a column that its WHERE clause compares.
+    Such a write is an INSERT with a key that the code chose, or an UPDATE that sets a compared column.
     """
     if write.kind == UPDATE:
         return bool(write.sets & write.wheres)
@@ -219,7 +219,6 @@ def old_values(
 
 
 def _is_raised(before: Write, after: Write, column: str) -> bool:
-    """Return whether the repeated UPDATE writes a number that is larger by RAISED than in the first run."""
     if column in before.numbers:
         return after.numbers.get(column) == before.numbers[column] + RAISED
     return column in before.kept and column in after.kept

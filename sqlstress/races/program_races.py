@@ -3,9 +3,9 @@
 The rehearsal, a test run before the measurement, calls the user's transactions without load and traces their
 SQL statements. A suspicion is a pair of statements that race if another process writes in between. The kinds:
 
-- SKEW, a write skew: two calls decide by what the other call changes. For example, a call reads that a room
-  is open, and later adds a booking. Another call reads that the room has no booking, and closes the room.
-  Both may succeed. The tables differ, and the write is not in the transaction that read the table.
+- SKEW, a write skew: each of two calls decides by a table that the other call changes. For example, a call
+  reads that a room is open, and later adds a booking. Another call reads that the room has no booking, and
+  closes the room. Both may succeed, because the write is not in the transaction of the query.
 - MIXED_VIEW: a DEFERRED transaction reads two files that another transaction writes together. In WAL mode
   each file has its own snapshot, which begins with the first read of the file.
 - SPLIT_VIEW: a call that writes nothing compares or adds the results of two queries, which are in different
@@ -276,7 +276,7 @@ def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[
 
 
 def repeated_calls(calls: Sequence[Statements]) -> Iterator[Suspicion]:
-    """Yield possible races that only several calls of a transaction show; `calls` are in their order."""
+    """Yield possible races that only several calls of a transaction show; `calls` must be in order."""
     yield from _counters_in_memory(calls)
     yield from _needless_locks(calls)
 

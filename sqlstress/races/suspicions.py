@@ -422,10 +422,7 @@ def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -
 
 
 def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
-    """Return whether a value in a write may come from a query, because SQLite does not compute the value.
-
-    `columns` are the columns that the query reads.
-    """
+    """Return whether a write may take a value from `columns` of a query, as SQLite does not compute it."""
     if write.sets:
         return bool((write.sets - write.computed) & columns)
     # If `sets` is empty, the write sets all columns. Values that SQLite computes do not come from the query,

@@ -421,7 +421,7 @@ class TracedConnection:
         return len(self._rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
-        """Return the effect of a statement with these events; None for queries and temporary tables."""
+        """Return a statement's effect by its authorizer events; None for queries and temporary tables."""
         direct = [event for event in events if event[4] is None]
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):
@@ -497,7 +497,7 @@ class TracedConnection:
         return write._replace(rows=inserted[0], existing=inserted[1]) if inserted else write
 
     def _with_values(self, write: Write, sql: str) -> Write:
-        """Return a copy of an UPDATE with `kept` and `numbers` set, and without current times in `sets`."""
+        """Return a copy of an UPDATE with `kept` and `numbers`, and without current times (see `Write`)."""
         if write.kind != UPDATE:
             return write
         target = self._target(write.table[1])

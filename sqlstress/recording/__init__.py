@@ -38,9 +38,12 @@ REPEATED = "repeated transactions"
 AFTER_COMMIT = "COMMIT"
 """Value of the fact "committed" in observations of REPEATED: after a refused COMMIT, the call wrote again."""
 ROLLED_BACK = "ROLLBACK"
-"""Value of the fact "committed" in observations of REPEATED: the call made only some undone writes again."""
+"""Value of the fact "committed" in observations of REPEATED: a ROLLBACK undid several writes.
+
+The call then committed only some of these writes again, perhaps because it repeated only a part of its work.
+"""
 SPLIT = "split transaction"
-"""Report topic: lines of code that committed a transaction before the code that began it was done."""
+"""Report topic: lines that committed a transaction before the code that began it had finished."""
 SCRIPT, BLOCK, RELEASE = "script", "block", "release"
 """Ways to commit too early.
 
@@ -66,7 +69,8 @@ LOST_LOCKS = "lost locks"
 CLOSED, DELETED = "closed", "deleted"
 """Causes for the loss of SQLite's locks on an open database.
 
-CLOSED: code other than SQLite opened a file of the database. DELETED: -wal or -shm was deleted while in use.
+CLOSED: code other than SQLite opened a file of the database, whose close drops the locks. DELETED: -wal or
+-shm was deleted while in use.
 """
 COPIED, MOVED = "copied by a program", "moved or deleted"
 """Causes for the loss of SQLite's locks on an open database.

@@ -202,12 +202,12 @@ class OpenQueries:
 
 
 class SlowReads:
-    """Recorder of slow reads: queries, or writes with RETURNING, with long work of the code on their rows.
+    """Recorder of slow reads: statements whose rows the user's code probably processed for a long time.
 
-    The work takes at most the time from the statement to the call's next statement or end. If this time is
-    SLOW_READ_S or more, the statement is recorded. If the code worked between the rows, the statement kept
-    its lock all the time. The recorder does not see when rows are fetched, so the report only uses a slow
-    read if another process waited for the lock.
+    A slow read is a query, or a write with RETURNING, that the call's next statement or end followed only
+    after SLOW_READ_S or more. If the code worked between the rows, the statement kept its lock during this
+    time. The recorder does not see when rows are fetched, so the report only uses a slow read if another
+    process waited for the lock.
     """
 
     def __init__(self) -> None:

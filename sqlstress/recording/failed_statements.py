@@ -155,7 +155,7 @@ class FailedStatements:
         self._schema_changes = Counter[tuple[str, str]]()
         """Number of schema changes outside of a transaction, by statement and line."""
         self._splits = Counter[tuple[str, str, Transaction]]()
-        """Number of transactions that were committed too early, by line, way such as SCRIPT, and transaction."""
+        """Number of transactions that were committed too early, by line, way (see `add_split`) and state."""
         self._unlocked = Counter[tuple[str, str, str]]()
         """Number of connections that take no locks, by NO_LOCKS or IMMUTABLE, name of the file and line."""
         self._in_memory = Counter[tuple[str, str]]()

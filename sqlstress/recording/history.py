@@ -114,7 +114,7 @@ class FactCollector(Protocol):
         """Record a statement outside of a transaction that changed the schema."""
 
     def add_split(self, transaction: Transaction, way: str, at: Caller) -> None:
-        """Record that code at `at` has committed `transaction`, which other code began; `way` says how."""
+        """Record that code at `at` committed a transaction of other code; `way` is such as SCRIPT."""
 
     def add_closed(self, transaction: Transaction) -> None:
         """Record that a connection was closed in `transaction`, which had changed rows."""

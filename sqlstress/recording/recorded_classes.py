@@ -202,10 +202,7 @@ def _recorded(
 
 
 def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
-    """Return a method that runs a statement by `sqlite3.Cursor.execute`.
-
-    The method is 0.2 µs faster per statement than the general method in `_recorded`.
-    """
+    """Return a method that runs `sqlite3.Cursor.execute`, 0.2 µs faster per statement than `_recorded`."""
     new_cursor, call = sqlite3.Connection.cursor, sqlite3.Cursor.execute
 
     def execute(owner: Any, statement: str, parameters: Any = (), /) -> Any:
@@ -236,7 +233,7 @@ def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
 def _recorded_end(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method that ends a transaction by `call`, and records this as the statement `name`.
 
-    `name` is "" for `__exit__`. This method commits if the block has raised no error, and else rolls back.
+    `name` is "" for `__exit__`, which commits if the block has raised no error, and otherwise rolls back.
     """
 
     def end(connection: Any, *error: Any) -> Any:
