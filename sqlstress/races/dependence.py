@@ -1,9 +1,9 @@
 """Search in the user's source code for a dependence of a write on an earlier query.
 
-A write depends on a query if a value of the result reaches the write, or if the result decides, by a branch,
-a loop or an exception, whether the write runs. In case of doubt the search finds a dependence. A stack has
-the user's functions that were running at a statement, outermost first. The module `guards` defines a guard,
-and the kinds of expressions, such as ROW.
+A write depends on a query if a value of the query's result reaches the write. A write also depends on the
+query if the result decides, by a branch, a loop or an exception, whether the write runs. In case of doubt the
+search finds a dependence. A stack has the user's functions that were running at a statement, outermost first.
+The module `guards` defines a guard, and the kinds of expressions, such as ROW.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ def may_depend(
 ) -> bool | None:
     """Return whether a write may depend on a query; None if unknown.
 
-    None means that the source is missing, or does not show the calls from the query to the write. False means
-    that the source shows these calls, and no dependence. `by_rows` is whether it counts as a dependence if
-    the code only tests for a missing row, as before an INSERT. `sets` are the columns that an UPDATE sets.
-    `others` are the other columns that the query reads, such as the key: code that uses only these does not
-    depend on the query.
+    None means that the source is missing, or does not show the function calls from the query to the write.
+    False means that the source shows these calls, and no dependence. `by_rows` is whether a mere test for a
+    missing row, as before an INSERT, is a dependence. `sets` are the columns that an UPDATE sets. `others`
+    are the other columns that the query reads, such as the key: a write that uses only these columns does
+    not depend on the query.
     """
     names = {*sets}, {*others}
     depth = common_depth(query_stack, write_stack)
     if depth is None:
-        # No function call is in both stacks, so another thread runs the write. A query's result that stays in
-        # the query's thread cannot reach the write.
+        # No function call is in both stacks, so different threads ran the query and the write. A result that
+        # stays in the query's thread cannot reach the write.
         return None if _leaves_thread(query_stack, names, by_rows) else False
     if query_stack[depth].instruction == write_stack[depth].instruction:
         return None  # A single call of a library runs both query and write.
@@ -133,7 +133,7 @@ def _leaves_thread(stack: Sequence[StackEntry], names: tuple[set[str], set[str]]
 
 
 class _WideFlow(Flow):
-    """Flow of a query's result through a function, also through exceptions, loops and changed objects."""
+    """Flow of a query's result through a function, including exceptions, loops and changed objects."""
 
     def __init__(
         self,
@@ -144,11 +144,11 @@ class _WideFlow(Flow):
         argument_kinds: dict[str, int] | None = None,
         escapes: bool = False,
     ) -> None:
-        """Analyse the function of `entry`; see `Flow` for the other parameters.
+        """Analyse the function of `entry`; see `Flow` for the parameters except `escapes`.
 
-        The line of `entry` may call another function, which runs the query. `escapes` is whether that
-        function may store the result in an argument, or in `self`. If so, the arguments and the object of the
-        call get the kind ROW.
+        If another function runs the query, `entry` has the line that calls this other function. `escapes` is
+        whether the other function may store the result in an argument, or in `self`. If so, the arguments
+        and the object of the call get the kind ROW.
         """
         super().__init__(entry, kind, names, by_rows, argument_kinds)
         if escapes:
@@ -167,9 +167,9 @@ class _WideFlow(Flow):
                 yield from (path_of(part) for part in parts if path_of(part))
 
     def _assign_in_branch(self, node: ast.AST) -> None:
-        """Mark the variables that a branch sets as dependent, if the branch's condition depends on the query.
+        """Give the kind ROW to the variables in a branch, if the branch's condition depends on the query.
 
-        A `try` statement whose body runs the query is such a branch, too: the query may raise an error.
+        The blocks of a `try` statement count as branches if its body runs the query, because it may fail.
         """
         test = condition_of(node)
         is_tried = isinstance(node, ast.Try) and self._kind and _spans(node.body, self._line)
@@ -190,10 +190,11 @@ class _WideFlow(Flow):
         )
 
     def decides_otherwise(self, after: int, line: int) -> bool:
-        """Return whether the query's result decides, without a guard, whether the write runs.
+        """Return whether the query's result decides in another way than by a guard whether the write runs.
 
-        This may be by a loop over the result, an exception of the query, or a delayed save: a branch passes a
-        row to an ORM, which writes the row later. `after` is the query's line, `line` that of the write.
+        The write may be in a loop over the result, or run only if the query raised an exception. Or a branch
+        passes a row to an ORM, which writes the row later. `after` is the line of the query, and `line` the
+        line of the write.
         """
         for node in nodes(self._scope):
             if isinstance(node, ast.For | ast.AsyncFor) and contains(node, line) and self._kind_of(node.iter):
@@ -267,9 +268,9 @@ class _WideFlow(Flow):
     def reaches(self, after: int, line: int) -> bool:
         """Return whether a value of the query's result reaches the write on `line`.
 
-        The value may be an argument of the write. Or the code stores the value in an object, between the
-        query's line `after` and the write, and an ORM then writes the object. Values of columns that the
-        write does not set do not count.
+        The value may be an argument of the write. Or the code stores the value in an object, and an ORM
+        writes the object. Assignments before line `after`, the query's line, do not count, nor do values of
+        columns that the write does not set.
         """
         statements = [
             node for node in nodes(self._scope) if isinstance(node, ast.stmt) and contains(node, line)

@@ -1,10 +1,10 @@
 """Search in the user's source code for guards: conditions on a query's result before a later write.
 
-A guard, such as `if balance >= 10`, decides whether the write runs: the write is in its branch, or the branch
-can leave the function or loop before the write. A write that uses no value of the query, as in `SET n = n -
-10`, races with the query only if there is a guard. A test for a missing row is usually no guard, because an
-UPDATE of a missing row changes nothing. It is a guard if the query's WHERE clause tests a column that the
-write changes: another process may have changed that column.
+A guard, such as `if balance >= 10`, decides whether the write runs. The write is in the guard's branch, or
+the branch can leave the function or loop before the write. A write that uses no value of the query, as in
+`SET n = n - 10`, races with the query only if there is a guard. A test for a missing row is usually no guard,
+because an UPDATE of a missing row changes nothing. Exception: the query's WHERE clause tests a column that
+the write changes. Another process may have changed this column since the query.
 
 A stack has the user's functions that were running at a statement, outermost first. The search covers the
 innermost function that is in both stacks, and the functions below it in each stack.
@@ -23,8 +23,8 @@ from sqlstress.recording.callers import StackEntry
 ROW, _VALUE, _CHECKED = 1, 2, 3
 """Kinds of expressions that depend on the query's result; 0 means other expressions.
 
-ROW: a row, or several rows. _VALUE: a value of a row. _CHECKED: the truth of a guard's condition. If several
-kinds are possible, the highest counts.
+ROW: a row, or several rows. _VALUE: a value in a row. _CHECKED: a bool that shows whether a guard's condition
+was true. If several kinds are possible for an expression, the largest number counts.
 """
 _OTHER_COLUMNS, _WRITTEN_COLUMNS = 1, 2
 """Kinds of guards (conditions that decide whether a write runs).
@@ -49,9 +49,9 @@ class FoundGuards(NamedTuple):
     """Guards (conditions) between a query and a write, as far as the source shows them."""
 
     exists: bool
-    """Whether a condition tests a column that the write changes."""
+    """Whether at least one condition tests a column that the write changes."""
     on_other_columns: bool = False
-    """Whether a condition tests only columns that the write does not change."""
+    """Whether at least one condition tests only columns that the write does not change."""
 
 
 def guard_between(
@@ -63,8 +63,9 @@ def guard_between(
 ) -> FoundGuards | None:
     """Return the guards between a query and a write; None if the source is not available.
 
-    The write changes `columns`, and the query reads `read`. `by_rows` is whether a test for a missing row is
-    a guard, too: True if the query's WHERE clause tests a column that the write changes.
+    `columns` are the columns that the write changes, and `read` the columns that the query reads. `by_rows`
+    is whether a mere test for a missing row is a guard. The caller passes True if the query's WHERE clause
+    tests a column that the write changes.
     """
     depth = common_depth(query_stack, write_stack)
     if depth is None:
@@ -126,14 +127,14 @@ def scope_of(file: str, line: int) -> _Function | ast.Module | None:
 
 
 def ignored_lock(stack: Sequence[StackEntry]) -> str:
-    """Return the method of IGNORED_LOCKS that a function of the stack uses; "" if none does."""
+    """Return the method of IGNORED_LOCKS that a function of a stack uses; "" if no function uses any."""
     scopes = [scope for entry in stack if (scope := scope_of(entry.file, entry.line))]
     names = {node.attr for scope in scopes for node in ast.walk(scope) if isinstance(node, ast.Attribute)}
     return next((name for name in IGNORED_LOCKS if name in names), "")
 
 
 def scope_texts(stack: Sequence[StackEntry]) -> list[str] | None:
-    """Return the string constants in the functions of a stack; None if a source is missing."""
+    """Return all strings in the functions of a stack, to find their SQL; None if a source is missing."""
     scopes = [scope_of(entry.file, entry.line) for entry in stack]
     if not scopes or None in scopes:
         return None
@@ -200,10 +201,11 @@ class Flow:
     ) -> None:
         """Analyse the function of `entry`, which was running at the query or at the write.
 
-        In this function, the line of `entry` was running. `kind` is the kind, such as ROW, of the value that
-        this line gets from the query; 0 if it gets no value. `names` has two sets: the columns that the write
-        changes, and the other columns that the query reads. `by_rows` is whether a test for a missing row is
-        a guard. `argument_kinds` has the kinds of the parameters, by name.
+        `entry` has the line in this function that runs the query or write, or calls a function that does so.
+        `kind` is the kind, such as ROW, of the value that this line gets from the query; 0 means no value.
+        `names` has two sets: the columns that the write changes, and the other columns that the query reads.
+        `by_rows` is whether a mere test for a missing row is a guard. `argument_kinds` has the kind of each
+        argument that the function gets, by parameter name.
         """
         scope = scope_of(entry.file, entry.line)
         assert scope
@@ -256,16 +258,16 @@ class Flow:
         )
 
     def _note_guards(self, tests: Iterable[ast.expr]) -> bool:
-        """Return whether any of `tests` is a guard on a column that the write changes.
+        """Return whether any of the conditions `tests` is a guard on a column that the write changes.
 
-        If a test is a guard on other columns, set `has_other_guard`.
+        If a condition is a guard on other columns only, set `has_other_guard`.
         """
         tested = {self._tested_columns(test) for test in tests}
         self.has_other_guard = self.has_other_guard or _OTHER_COLUMNS in tested
         return _WRITTEN_COLUMNS in tested
 
     def return_kind(self) -> int:
-        """Return the highest kind, such as ROW, of the values that the function returns.
+        """Return the kind, such as ROW, of the values that the function returns; the largest of several.
 
         If a guard decides which `return` statement of the function runs, the result is _CHECKED.
         """
@@ -281,9 +283,10 @@ class Flow:
         return _CHECKED if leaves else max(kinds)
 
     def parameters(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kind, such as ROW, of each argument in the call of `callee` on `line`, by parameter.
+        """Return the kind, such as ROW, of each argument in the call of `callee` on `line`.
 
-        For a method, the names include attributes of the object, such as "self.row".
+        The result is by parameter name. For a method, the attributes of the object have names such as
+        "self.row".
         """
         scope = scope_of(callee.file, callee.line)
         if not isinstance(scope, _Function):
@@ -373,8 +376,8 @@ class Flow:
     def _tests(self, after: int, line: int | None) -> Iterator[tuple[ast.AST, ast.expr]]:
         """Yield the branches, loops and asserts from line `after` to `line`, each with its condition.
 
-        `line` is None for no limit. If `line` is in an `and` or `or` expression, the first operand counts as
-        the condition of a branch, because it decides whether Python evaluates the second operand.
+        If `line` is None, the search ends with the function. If `line` is in an `and` or `or` expression, the
+        first operand counts as a condition, because it decides whether Python evaluates the second operand.
         """
         for node in nodes(self._scope):
             test = condition_of(node)
@@ -388,7 +391,7 @@ class Flow:
                 yield node, node.values[0]
 
     def _decides(self, node: ast.AST, line: int) -> bool:
-        """Return whether a branch, loop or assert may decide whether `line` runs."""
+        """Return whether `node`, a branch, loop or assert, may decide whether `line` runs."""
         if isinstance(node, ast.Assert) or contains(node, line):
             return True
         for part in nodes(node):
@@ -404,9 +407,9 @@ class Flow:
         return isinstance(node, ast.While)
 
     def _tested_columns(self, test: ast.expr, truth: bool = True) -> int:
-        """Return _WRITTEN_COLUMNS or _OTHER_COLUMNS if `test` is a guard, else 0.
+        """Return _WRITTEN_COLUMNS or _OTHER_COLUMNS if the condition `test` is a guard, else 0.
 
-        `truth` is whether a value without a comparison counts as a condition, as in `if value:`.
+        `truth` is whether a mere value counts as a condition, as in `if value:` without a comparison.
         """
         if isinstance(test, ast.BoolOp):
             return max(self._tested_columns(value, truth) for value in test.values)

@@ -1,9 +1,10 @@
 """Listener: reports each statement of a sqlite3 connection before it runs, by SQLite's trace callback.
 
-A listener works with connections that any library opened. The trace can deadlock if several threads use the
-connection at the same time, so a listener ends before that. It ends as soon as a second thread could use the
-connection, unless `ConnectionUses` observes the calls of all threads. `ConnectionUses` does so by a profile
-function in each thread, which Python calls at each call and return.
+A library, such as an ORM, may have opened the connection. The trace can deadlock if several threads use the
+connection at the same time. So a listener usually ends as soon as a second thread could use the connection.
+With `ConnectionUses`, the listener ends later: only before two threads use the connection at the same time.
+`ConnectionUses` observes the calls of all threads by a profile function, which Python calls at each call and
+return.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def call_soon(call: Callable[[], None]) -> None:
 
 
 def _set_profile(profile: Any) -> None:
-    """Set this thread's profile function. Retry if another thread sets its own at this moment."""
+    """Set this thread's profile function. Retry if another thread sets a function at the same moment."""
     for _ in range(_TRIES):
         with suppress(RuntimeError):
             sys.setprofile(profile)
@@ -114,11 +115,12 @@ class ConnectionUses:
 
 
 class Listener:
-    """Reporter of a connection's statements before they run, until the callback `begins` returns False.
+    """Reporter that passes each statement of a connection, before the statement runs, to a callback.
 
-    A listener also ends when several running threads may use the connection, because they could deadlock:
-    SQLite calls the trace, which needs the GIL, while it holds the connection's mutex. Another thread may
-    hold the GIL while it waits for the mutex. The sqlite3 module does this when it binds a value.
+    A listener ends if the callback returns False, or if several running threads may use the connection,
+    because they could deadlock: SQLite calls the trace while it holds the connection's mutex, and the trace
+    needs the GIL. Another thread may hold the GIL while it waits for the mutex. For example, the sqlite3
+    module does this when it binds a value.
     """
 
     _open: ClassVar[WeakSet[Listener]] = WeakSet()
@@ -134,10 +136,10 @@ class Listener:
     ) -> None:
         """Start the trace, unless other running threads may already use the connection.
 
-        `begins` gets each statement, and returns False to end the trace. `ends` is called if the trace ends
-        because several threads use the connection. If `uses` observes the calls of all threads, the trace
-        ends only before two threads use the connection at the same time. Without `uses`, the trace ends as
-        soon as a second thread could use the connection.
+        `begins` is called with each statement, and returns False to end the trace. `ends` is called if the
+        trace ends because several threads use the connection. Without `uses`, this is as soon as a second
+        thread could use the connection. If `uses` observes the calls of all threads, this is before two
+        threads use the connection at the same time.
         """
         self._connection, self._begins, self._ends = connection, begins, ends
         self._is_over = False
@@ -194,7 +196,7 @@ class Listener:
     # `ConnectionUses` calls `enter` before each call of a method of the connection, and `exit` after it.
 
     def enter(self) -> None:
-        """Handle the start of a call by this thread. End the trace if other threads use the connection."""
+        """Handle the start of this thread's call of the connection. End the trace if other threads use it."""
         thread = threading.get_ident()
         if self._within[thread]:
             self._within[thread] += 1
@@ -204,9 +206,9 @@ class Listener:
                 return  # sqlite3 will refuse this thread's call.
             self._user_threads.add(thread)
             other_user_threads = self._user_threads - {thread}
-            # A fetch by a `for` loop causes no profile event. So each thread that has used the connection
-            # before may be in such a loop now, except if it waits for other threads, which `any_continues`
-            # checks.
+            # Python reports no profile event for a fetch by `for row in cursor`. So each thread that has used
+            # the connection may be in such a loop now. A thread that waits for other threads is in no such
+            # loop, so `any_continues` ignores the thread.
             if any(self._within[other] for other in other_user_threads) or (
                 other_user_threads and any_continues(other_user_threads)
             ):
@@ -228,12 +230,12 @@ class Listener:
         return True
 
     def _leave_when_free(self, other_user_threads: set[int]) -> None:
-        """End the trace when no other thread is in a call of the connection.
+        """Wait until no other thread is in a call of the connection, and end the trace.
 
-        This thread must wait for such calls even if another thread has already ended the trace in its trace
-        callback. The callback needs the GIL until it returns, and a call of SQLite by this thread could hold
-        the GIL while it waits for the mutex. After _PATIENCE_S, give up: the next trace callback ends the
-        trace, but the threads may deadlock before.
+        The wait is necessary even if another thread has already ended the trace in its trace callback: the
+        callback needs the GIL until it returns. If this thread called SQLite now, it could hold the GIL while
+        it waits for the mutex. After _PATIENCE_S, give up: the next trace callback ends the trace, but the
+        threads may deadlock before.
         """
         deadline = time.monotonic() + self._PATIENCE_S
         while any(self._within[other] for other in other_user_threads) or _may_roll_back(other_user_threads):
@@ -254,10 +256,10 @@ class Listener:
 
     @classmethod
     def _on_thread_start(cls, at_once: bool) -> None:
-        """End the traces of connections that sqlite3 lets other threads use, before a thread starts.
+        """End the traces of connections that any thread may use (check_same_thread=False).
 
-        `at_once` is whether the new thread may run at the same time as others. If not, no trace ends. For
-        example, an event loop starts a thread and waits for it.
+        This method is called before a thread starts. `at_once` is whether the new thread may run at the same
+        time as other threads. If not, no trace ends: an event loop, for example, waits for the new thread.
         """
         for listener in [*cls._open]:
             listener._check_sharing()
@@ -269,7 +271,7 @@ class Listener:
 
     @classmethod
     def _end(cls, ending: list[Listener]) -> None:
-        """End the given traces at a moment when no other thread of the process is running.
+        """End the traces of the listeners `ending` at a moment when no other thread is running.
 
         A thread that is inside SQLite ends its trace itself, in the trace callback. After _PATIENCE_S, give
         up: the next trace callback ends the trace, but the threads may deadlock before.
@@ -292,9 +294,9 @@ class Listener:
 
 
 def _may_roll_back(threads: set[int]) -> bool:
-    """Return whether any thread may be in the ROLLBACK at the end of a block `with connection`.
+    """Return whether any of the threads may be in the ROLLBACK at the end of a block `with connection`.
 
-    This ROLLBACK causes no profile event, so examine the call stacks.
+    Python reports no profile event for this ROLLBACK, so examine the threads' call stacks.
     """
     frames = sys._current_frames()
     return any(thread in frames and _is_in_rollback(frames[thread]) for thread in threads)

@@ -3,14 +3,17 @@
 An object of an ORM, or a cache, may outlive the transaction that has read it. If a later call computes a new
 value from it, the call overwrites what other processes have written since.
 
-A trace shows which UPDATEs read nothing, but not where their values come from: they may be absolute, such as
-a temperature. So the calls are repeated in the same order on a copy of the files in which these columns have
-been raised by RAISED. If an UPDATE then writes a number that is larger by RAISED, its value derives from the
-earlier read.
+A trace shows which UPDATEs come without a read in their call, but not where their values come from. A value
+may be independent of earlier reads, such as a temperature. So the calls are repeated in the same order on a
+copy of the files, in which RAISED (1009) has been added to each value of these columns. If an UPDATE in the
+copy writes a number that is larger by RAISED than in the first run, the value derives from the earlier read.
 
-These UPDATEs are left out: those that compare more than a key, those whose call reads the row or the data
-version again, those whose transaction has queried another table, and those of the process's own rows, of rows
-that a query has found by their state, and of rows that a call may have reserved (claimed) when it read them.
+These UPDATEs are left out, because no other process writes their rows, or the call has checked the row:
+
+- The WHERE clause compares more than a key.
+- The call reads the row or the data version again, or the UPDATE's transaction has queried another table.
+- Only this process writes the row, or a call may have reserved (claimed) the row when it read the row.
+- A query has found the row by its state.
 """
 
 from __future__ import annotations
@@ -31,10 +34,10 @@ Calls = Sequence[tuple[str, Sequence[TracedStatement]]]
 """Calls in order: name of the transaction, and traced statements."""
 
 RAISED = 1009
-"""Number by which values are raised. No program adds it by chance."""
+"""Number that is added to values in a copy of the files. No program is likely to add this number itself."""
 _WORDS = re.compile(r"\w+")
 MIN_CALLS = 4
-"""Minimum number of calls of a transaction that write values of an earlier call."""
+"""Minimum number of calls of a transaction that write values of an earlier call, for a suspicion."""
 
 
 class OldWrite(NamedTuple):
@@ -51,7 +54,7 @@ class OldWrite(NamedTuple):
     statement: TracedStatement
     write: Write
     columns: frozenset[str]
-    """Columns that the UPDATE sets to constants."""
+    """Columns that the UPDATE sets to constants, which may come from the earlier query."""
 
 
 def old_writes(
@@ -59,7 +62,8 @@ def old_writes(
 ) -> list[OldWrite]:
     """Return the UPDATEs whose values may come from an earlier call.
 
-    `opening` has the statements of @connect, which count as an earlier call.
+    `opening` has the statements of the user's function that connects, which counts as an earlier call.
+    `own_rows` has the rows that only this process writes, whose UPDATEs are left out.
     """
     statements = [opening, *(call for _, call in calls)]
     unchanged = unchanged_columns(statements)
@@ -104,28 +108,29 @@ def old_writes(
 
 
 def _may_claim(write: Write) -> bool:
-    """Return whether a write adds a row with a chosen key, or sets what it compares: only one process can."""
+    """Return whether a write may reserve a row, because it succeeds in only one process.
+
+    Such a write is an INSERT with a key that the code chose, or an UPDATE that sets a compared column.
+    """
     if write.kind == UPDATE:
         return bool(write.sets & write.wheres)
     return write.kind == INSERT and bool(write.rows) and not write.numbered
 
 
 def _query_of(write: Write, queries: Sequence[TracedStatement]) -> TracedStatement:
-    """Return the last query whose text has a key of the written rows; the last of all if none has."""
+    """Return the last query whose SQL contains a key of the written rows; if none does, the last query."""
     values = {str(value) for row in write.rows or () for _, key in row for value in key}
     texts = ((query, query.sql.partition(" LIMIT ")[0]) for query in reversed(queries))
     return next((query for query, text in texts if values & {*_WORDS.findall(text)}), queries[-1])
 
 
 def _columns_read(query: TracedStatement, write: Write) -> frozenset[str]:
-    """Return the columns that a query may have read of the rows of a write."""
     if query.rows is not None and not _has_common_row(query.rows, write):
         return frozenset()
     return query.reads.get(write.table, frozenset())
 
 
 def _condition_columns(query: TracedStatement, write: Write) -> frozenset[str]:
-    """Return the columns of the written table, other than keys, by which a query may search."""
     return conditions(query.sql) & query.reads[write.table] - frozenset().union(*write.keys)
 
 
@@ -162,10 +167,10 @@ def _reads_nothing(earlier: Sequence[TracedStatement], statement: TracedStatemen
 
 
 def raise_values(folder: Path, copy: Path, writes: Iterable[OldWrite]) -> set[tuple[str, str]]:
-    """Raise the columns of `writes` in all rows of the databases in `folder`.
+    """Add RAISED to the columns of `writes` in all rows of the databases in `folder`.
 
-    The writes were traced in the folder `copy`. Return the raised columns, as pairs of table and column. A
-    column is left out if a value is no integer, or the schema refuses the new values.
+    `copy` is the folder in which the writes were traced. Return the changed columns, as pairs of table and
+    column. A column stays unchanged if a value is no integer, or the schema refuses the new values.
     """
     raised = set()
     for (file, table), column in sorted(
@@ -193,7 +198,8 @@ def old_values(
 ) -> Iterator[tuple[str, int, Suspicion]]:
     """Yield (transaction, number of calls, suspicion) for values that derive from an earlier call.
 
-    `again` has the repeated calls, and `raised` the result of `raise_values`.
+    `again` has the calls that were repeated after `raise_values`, in the order of the first run. `raised` is
+    the result of `raise_values`.
     """
     derived: dict[tuple[str, str], list[OldWrite]] = {}
     for old in writes:
@@ -213,7 +219,6 @@ def old_values(
 
 
 def _is_raised(before: Write, after: Write, column: str) -> bool:
-    """Return whether an UPDATE of a raised column writes a number that is larger by RAISED than before."""
     if column in before.numbers:
         return after.numbers.get(column) == before.numbers[column] + RAISED
     return column in before.kept and column in after.kept

@@ -1,21 +1,21 @@
 """Suspicions (possible races) that need several calls of a program, or two database files.
 
-A call is one call of a user's transaction in the rehearsal, with its statements. A suspicion is a pair of
-statements that race if another process writes in between. The kinds are:
+The rehearsal, a test run before the measurement, calls the user's transactions without load and traces their
+SQL statements. A suspicion is a pair of statements that race if another process writes in between. The kinds:
 
-- SKEW, a write skew: a call reads a column of table A and tests it. In a later transaction the call writes
-  table B. Another call reads table B and changes the column of table A. For example, a call books a room that
-  is open, and another call closes a room without bookings.
+- SKEW, a write skew: each of two calls decides by a table that the other call changes. For example, a call
+  reads that a room is open, and later adds a booking. Another call reads that the room has no booking, and
+  closes the room. Both may succeed, because the write is not in the transaction of the query.
 - MIXED_VIEW: a DEFERRED transaction reads two files that another transaction writes together. In WAL mode
   each file has its own snapshot, which begins with the first read of the file.
-- SPLIT_VIEW: a call that writes nothing compares or adds the results of two queries, which are not in the
-  same transaction. Another call writes both tables in a transaction.
-- STALE_COPY: a call writes a copy, such as a row of a cache, from a table that it read outside of the write's
-  transaction.
-- FOLLOWED_ID: a call reads the rows above the last id that it has stored, in a table whose rows are deleted.
-  SQLite gives the id of a deleted last row again, so the call passes over the new row.
+- SPLIT_VIEW: a call that writes nothing compares or adds the results of two queries, which are in different
+  transactions. Another call writes both tables in one transaction.
+- STALE_COPY: a call copies data from a table to another table, such as a cache. It reads the source outside
+  of the transaction that writes the copy.
+- FOLLOWED_ID: a call stores the last id that it has seen, and later reads the rows with larger ids. If the
+  last row is deleted, SQLite may give its id to a new row, which the call never reads.
 - FROM_MEMORY: each call writes the next number of a counter that the program keeps in a variable. So the
-  program misses the writes of other processes.
+  program overwrites the numbers of other processes.
 - NEEDLESS_LOCK: a transaction takes the write lock when it begins, but only reads. All writers wait for it.
 
 Sources: https://www.sqlite.org/isolation.html, https://www.sqlite.org/lang_attach.html,
@@ -51,10 +51,7 @@ Statements = Sequence[TracedStatement]
 MIN_CALLS = 4
 """Minimum number of calls of a transaction for suspicions that need several calls."""
 MAX_STEP = 1000
-"""Maximum difference between two successive numbers of a counter (FROM_MEMORY).
-
-Numbers with a larger difference do not count as a counter.
-"""
+"""Maximum difference between successive numbers that look like a counter, for FROM_MEMORY."""
 _LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)
 _ABOVE = re.compile(r"(\w+)[\"`\]]?\s*>=?\s*(?![>=])")
 """Pattern of a comparison such as `id > 5`, with the column."""
@@ -62,7 +59,7 @@ _WRITES = re.compile(r"\s*(insert|update|delete|replace|create|alter|drop|with)\
 
 
 class TracedProgram:
-    """Finder of possible races that only the calls of all transactions of a program show."""
+    """Finder of possible races between calls of different transactions of a program."""
 
     def __init__(self, calls: Sequence[Statements]) -> None:
         self._written_together = _files_written_together(calls)
@@ -72,7 +69,7 @@ class TracedProgram:
         self._ids, self._deletes = _reused_ids(calls), _deletes(calls)
 
     def suspicions(self, call: Statements) -> Iterator[Suspicion]:
-        """Yield the possible races of one call of the program."""
+        """Yield the possible races of one call with any other call of the program."""
         yield from self._decisions_on_old_data(call)
         yield from self._mixed_views(call)
         yield from self._split_views(call)
@@ -84,8 +81,8 @@ class TracedProgram:
             changed = self._changed.get(statement.write.table) if statement.write else None
             if not statement.write or not changed:
                 continue
-            # Skip tables that the call has written before this statement: by such a write, the call may have
-            # locked or claimed the data.
+            # Skip tables that the call has written before this statement. By such a write, the call may have
+            # reserved the rows, so that no other process changes them.
             written = {other.write.table for other in call[:index] if other.write}
             transaction = (other for other in call if other.transaction == statement.transaction)
             candidates = changed.keys() - written.union(*map(_used_tables, transaction))
@@ -143,11 +140,11 @@ class TracedProgram:
                 return
 
 
-# Facts of a program.
+# Facts about all calls of a program, which the methods of TracedProgram look up for a single call.
 
 
 def _reused_ids(calls: Iterable[Statements]) -> dict[Table, frozenset[str]]:
-    """Return the key columns of tables to which SQLite may give the ids of deleted rows again."""
+    """Return the key columns, by table, in which SQLite may give the id of a deleted row to a new row."""
     writes = (statement.write for call in calls for statement in call)
     return {
         write.table: frozenset().union(*(key for key in write.keys if len(key) == 1))
@@ -157,7 +154,6 @@ def _reused_ids(calls: Iterable[Statements]) -> dict[Table, frozenset[str]]:
 
 
 def _deletes(calls: Iterable[Statements]) -> dict[Table, TracedStatement]:
-    """Return a DELETE of each table from which a call deletes rows."""
     deletes: dict[Table, TracedStatement] = {}
     for statement in (statement for call in calls for statement in call):
         if statement.write and statement.write.kind == DELETE:
@@ -166,11 +162,14 @@ def _deletes(calls: Iterable[Statements]) -> dict[Table, TracedStatement]:
 
 
 Changes = dict[Table, frozenset[str]]
-"""Columns that UPDATEs set, by table."""
+"""Columns whose values UPDATEs change, by table."""
 
 
 def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
-    """Return, for each table T, the columns of other tables that calls with a query of T change."""
+    """Return, for each queried table, the columns that the same calls change in other tables.
+
+    For example, {booking: {room: {open}}} means that a call with a query of booking changes room.open.
+    """
     result: dict[Table, Changes] = {}
     for call in calls:
         updates = [other.write for other in call if other.write and other.write.kind == UPDATE]
@@ -193,10 +192,7 @@ def _files_written_together(calls: Iterable[Statements]) -> set[frozenset[str]]:
 
 
 def _tables_written_together(calls: Iterable[Statements]) -> set[frozenset[Table]]:
-    """Return the pairs of tables that one transaction writes.
-
-    A table that a transaction writes twice forms a pair with itself, a set of one item.
-    """
+    """Return pairs of tables that a transaction writes; a set with one table means two writes of it."""
     return {
         frozenset(pair)
         for call in calls
@@ -219,9 +215,9 @@ def _used_tables(statement: TracedStatement) -> set[Table]:
 def _decides(
     query: TracedStatement, statement: TracedStatement, table: Table, changed: frozenset[str]
 ) -> bool:
-    """Return whether a condition on a query's result decides whether a statement runs.
+    """Return whether a condition on a query's result decides whether `statement` runs.
 
-    The condition must test a column of `changed`, the columns of `table` that other calls change.
+    Only a condition on the columns `changed` of `table` counts. Other calls change these columns.
     """
     read = query.reads.get(table, frozenset())
     if not read & changed:
@@ -234,13 +230,13 @@ def _decides(
     return guard is not None and guard.exists
 
 
-# Copies of tables.
+# Tables that have copies of rows of another table, such as a cache.
 
 
 def copies(calls: Iterable[Statements]) -> set[tuple[Table, Table]]:
     """Return the pairs (source, copy) of tables, such as a table and its cache.
 
-    A table is a copy if a transaction writes the source and deletes rows of the copy as out of date.
+    A sign of a copy is a transaction that writes one table and deletes rows, now out of date, of the other.
     """
     pairs = set()
     for call in calls:
@@ -255,16 +251,17 @@ def copies(calls: Iterable[Statements]) -> set[tuple[Table, Table]]:
 
 
 def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
-    """Yield possible races of writes that store old data in a copy, such as a cache.
+    """Yield possible races of writes that store old data in a copy of a table, such as a cache.
 
-    The call read the source outside of the write's transaction. `pairs` is the result of `copies`.
+    The call read the source table outside of the write's transaction. `pairs` has the tables as (source,
+    copy), from the function `copies`.
     """
     for index, statement in enumerate(call):
         if not statement.write or statement.write.kind == DELETE:
             continue
         for source in (source for source, copy in pairs if copy == statement.write.table):
-            # If the transaction that writes the copy also reads or writes the source (`inside`), the copy is
-            # up to date, and there is no race.
+            # If the transaction that writes the copy also reads or writes the source (`inside`), there is no
+            # race: the copy is up to date.
             inside = any(
                 other.transaction == statement.transaction
                 and (source in other.reads or (other.write and other.write.table == source))
@@ -275,11 +272,11 @@ def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[
                 yield Suspicion(STALE_COPY, statement.write.table[1], queries[-1], statement)
 
 
-# Calls of the same transaction.
+# Suspicions that need several calls of one of the user's transactions.
 
 
 def repeated_calls(calls: Sequence[Statements]) -> Iterator[Suspicion]:
-    """Yield the possible races that only several calls of a transaction, in order, show."""
+    """Yield possible races that only several calls of a transaction show; `calls` must be in order."""
     yield from _counters_in_memory(calls)
     yield from _needless_locks(calls)
 

@@ -1,7 +1,7 @@
 """Reasons why a write cannot race, such as a claim: a write that succeeds in only one process.
 
-A call is one call of a user's transaction in the rehearsal, with its SQL statements. The reasons why no other
-process can interfere between a query and a later write of the call are:
+A call is one call of a user's transaction in the rehearsal (a test run without load), with its SQL
+statements. The reasons why no other process can interfere between a query and a later write of the call are:
 
 - Safe SQL: the write itself checks the state that it expects.
 - Repeated read: the transaction of the write reads the data again.
@@ -57,8 +57,8 @@ def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement,
 def renews_token(call: Sequence[TracedStatement], query_index: int, write_index: int) -> bool:
     """Return whether a token, such as a version number, shows that a query's result is still valid.
 
-    The call reads the token before the query. The write's transaction reads the token again by the same SQL,
-    and changes the token's table.
+    If so, the call reads the token before the query, and reads the token again, by the same SQL, in the
+    transaction of the write. This transaction also changes the token's table.
     """
     queries_before = {
         statement.sql
@@ -123,19 +123,19 @@ def rows_added_by(connecting: Sequence[TracedStatement]) -> OwnRows:
 
 
 def changed_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    """Return (table, key) for each key of the rows that a write changes, removes or adds, if known."""
+    """Return (table, key) for each key of the rows that a write changes, removes or adds, as far as known."""
     return {(write.table, key) for row in write.rows or () for key in row}
 
 
 def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    """Return `changed_keys`, and the keys of rows that an INSERT did not add because they existed."""
+    """Return `changed_keys`, and the keys of rows that an INSERT did not add because the keys existed."""
     return changed_keys(write) | {(write.table, key) for row in write.existing for key in row}
 
 
 def _claims(
     call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
 ) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
-    """Yield each write that is a claim, with each of its keys that is in `wanted`."""
+    """Yield (write, key) for each write of the call that claims a row with a key in `wanted`."""
     for index, statement in enumerate(call):
         keys = changed_keys(statement.write) & wanted if statement.write else set()
         if (
@@ -150,10 +150,9 @@ def _claims(
 def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
     """Return whether the call can know that the statement `call[index]` wrote a row.
 
-    A statement may write nothing, as INSERT OR IGNORE does if the key exists. The call may know from the row
-    count, from `changes()`, or from a later query of the table. An earlier query of the table in the
-    statement's transaction shows it, too: no other process writes in between. `write` is the statement's
-    effect.
+    A statement may write nothing, as INSERT OR IGNORE does if the key exists. The call may know this from the
+    row count, from `changes()`, or from a later query of the table. An earlier query of the table also
+    suffices if it is in the statement's transaction. `write` is the effect of the statement.
     """
     if not write.unseen or is_new(write):
         return True
@@ -168,9 +167,9 @@ def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) ->
 def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
     """Return whether a write is a claim: it succeeds in only one process.
 
-    In other processes a unique key refuses the write. Or the write changes the row so that the WHERE clause
-    of the write, or of an earlier query of the call, no longer finds the row. `earlier` has the call's
-    statements before the write.
+    A claim is an INSERT that a unique key refuses in other processes. Or the claim changes the row so that
+    the WHERE clause of the claim, or of an earlier query of the call, no longer finds the row. `earlier` has
+    the call's statements before the write.
     """
     if write.kind == INSERT:
         return True
@@ -189,8 +188,8 @@ def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, wr
 def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: int) -> frozenset[object]:
     """Return the locks that a call holds from a query to a write: claimed rows, and locked files.
 
-    A claimed row is a lock if the call claims it in a transaction before the query's transaction, and changes
-    or deletes the row after the write, which releases the lock. A locked file counts only if its lock is held
+    A claimed row is a lock if the call claims the row in a transaction before the query's transaction, and
+    releases the row by a change after the write. The lock of a file counts only if the call holds the lock
     until the write's transaction ends: another process cannot see the write before the COMMIT.
     """
     later = (
@@ -217,9 +216,8 @@ def is_safe(write: Write) -> bool:
         return bool(write.wheres - {"rowid"}.union(*write.keys))
     if write.kind == INSERT:
         return bool(write.wheres)
-    # A safe UPDATE compares a column in its WHERE clause and sets the same column, such as a value or
-    # version. An UPDATE is also safe if SQLite computes all values. If a key column is compared and set to
-    # its old value, this does not make the UPDATE safe.
+    # A safe UPDATE sets a column, such as a version, that its WHERE clause compares. An UPDATE is also safe
+    # if SQLite computes all values. A key that an ORM compares and sets to its old value does not count.
     changed = write.sets - (write.kept & frozenset().union(*write.keys))
     return bool(changed & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 

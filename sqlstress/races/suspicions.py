@@ -1,8 +1,8 @@
 """Suspicions: pairs of SQL statements that race if another process writes in between.
 
-A call is one call of a user's transaction in the rehearsal, with its statements. The main rule: a query reads
-a table. A later write of the call uses the query's result in another transaction, and the write's transaction
-does not read the table again. Another process may have written the table in between. A suspicion is not a
+A call is one call of a user's transaction in the rehearsal (a test run without load), with its statements.
+The main rule: a query reads a table, and a later write of the call uses the result in another transaction,
+which does not read the table again. Another process may have written the table in between. A suspicion is no
 proof.
 
 A write is safe in these cases:
@@ -46,10 +46,10 @@ from sqlstress.races.traced_statements import (
 )
 
 STALE, STALE_COPY = "read-outside", "copy-of-read-outside"
-"""Kinds of suspicions about a write that uses a query outside of the write's transaction.
+"""Kinds of suspicions about a write that uses the result of a query outside of the write's transaction.
 
-STALE: both use the same table. STALE_COPY: the write stores a copy of the queried table in another table,
-such as a cache.
+STALE: the query and the write use the same table. STALE_COPY: the write stores data from the queried table in
+another table, such as a cache.
 """
 DEFERRED, MIXED, FORKED = "deferred-upgrade", "connection-mixed", "connection-forked"
 """Kinds of suspicions about wrong use of a transaction or connection.
@@ -60,25 +60,25 @@ or threads share a transaction. FORKED: a forked process uses its parent's conne
 GUARDED, MAYBE_GUARDED = "guarded-by-stale-read", "maybe-guarded-by-stale-read"
 """Kinds of suspicions about a guard: a condition in the code, such as `if balance >= 10`.
 
-GUARDED: the guard tests the result of a query, and a later write changes the value (`SET n = n - 10`) without
-a comparison. By then the condition may be false. MAYBE_GUARDED: the source does not show whether there is a
-guard.
+GUARDED: the guard tests the result of a query. A later write changes the tested value, as in `SET n = n -
+10`, and its WHERE clause does not test the value again. By then the condition may be false. MAYBE_GUARDED:
+there may be such a guard, but the user's source code does not show it.
 """
 
 SKEW, MIXED_VIEW, SPLIT_VIEW = "decision-on-old-data", "mixed-view", "split-view"
 FOLLOWED_ID = "followed-id"
-"""Kinds of suspicions that need the calls of all transactions; `program_races` describes them."""
+"""Kinds of suspicions about calls of different transactions; `program_races` describes each kind."""
 
 UNREAD_COUNT, SECONDS = "unread-row-count", "time-in-seconds"
 LAST_ROW, REUSED_ID = "last-row", "reused-id"
 OLD_ID, RESET, CASCADE = "id-of-another-row", "reset-column", "replaced-parent"
 UNREAD_VERSION, UNREAD_ROWS, EXPIRED = "unread-version", "unread-rows", "expired-lease"
-"""Kinds of suspicions about checks that do not protect; `weak_checks` describes them."""
+"""Kinds of suspicions about checks in SQL that do not protect from a race; see `weak_checks`."""
 
 FROM_MEMORY, NEEDLESS_LOCK = "value-from-memory", "lock-without-write"
-"""Kinds of suspicions that need several calls of a transaction; `program_races` describes them."""
+"""Kinds of suspicions that only several calls of one transaction show; see `program_races`."""
 OLD_VALUE = "value-from-earlier-call"
-"""Kind of suspicions about values that an earlier call has read; `old_values` describes it."""
+"""Kind of suspicions about a write of a value that an earlier call has read; see `old_values`."""
 
 WHOLE_ROW = "whole-row"
 DOUBLE_INSERT, RANGE_INSERT, OLD_INSERT = "double-insert", "double-insert-in-range", "insert-on-old-data"
@@ -86,13 +86,13 @@ KEYED_INSERT = "double-insert-beside-key"
 CLAIM, USE = "double-claim", "double-use"
 """Effects of a race of the kind STALE, other than a lost update.
 
-- WHOLE_ROW: an UPDATE also sets columns of the query to the old values.
+- WHOLE_ROW: an UPDATE of a changed column also sets other columns to the values that the query read.
 - DOUBLE_INSERT: two processes insert a row after both found none.
-- KEYED_INSERT: a double insert in spite of DO NOTHING or OR IGNORE, because no unique key has the row.
+- KEYED_INSERT: a double insert in spite of DO NOTHING or OR IGNORE, because no unique key refuses the row.
 - RANGE_INSERT: two processes insert a row after both found none in a range. The two rows may have different
   keys, so no unique key refuses the second row.
 - OLD_INSERT: the inserted row depends on old data, such as a count.
-- CLAIM: two processes take a row that both found by its state.
+- CLAIM: two processes take a row that both found by its state, such as a job in the state "queued".
 - USE: two processes use a row, and then both delete it.
 """
 
@@ -102,13 +102,13 @@ LOST_DATA = (
 )
 """Kinds of possible races that can lose data."""
 NOTES_ONLY = (MAYBE_GUARDED,)
-"""Kinds of possible races that are too uncertain for more than a note in the report."""
+"""Kinds of possible races that the report only shows as notes, because they are too uncertain."""
 
 BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
 """Pattern of statements that begin a transaction without the write lock."""
 
 _EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*(?:=|\bis\b|\bin\b)")
-"""Pattern of a column that a condition compares with a value."""
+"""Pattern of a condition that compares a column with a value, with the column."""
 _EXTREME = re.compile(r"\s*(?:max|min)\s*\(\s*[\"`\[]?(\w+)[\"`\]]?\s*,[^()]*\)\s*", re.IGNORECASE)
 """Pattern of the new value in an assignment such as `seen = max(seen, 5)`."""
 _SELECTS = re.compile(r"\bselect\b", re.IGNORECASE)
@@ -163,9 +163,9 @@ class Suspicion(NamedTuple):
 
     @property
     def kept_columns(self) -> list[str]:
-        """Columns of the query that an UPDATE sets to the values that the row already has; sorted.
+        """Columns that the query read, and that an UPDATE sets to their old values; sorted.
 
-        Empty if the UPDATE changes no other column.
+        An ORM may write all columns of a row that way. Empty if the UPDATE gives no column a new value.
         """
         write = self.then.write
         if not write or not write.sets - write.kept - write.computed:
@@ -175,12 +175,12 @@ class Suspicion(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Kind, table and both lines of code, to recognise the suspicion in other calls."""
+        """Kind, table, and line of each statement, to recognise the suspicion in other calls."""
         return self.code, self.table, self.first.at, self.then.at
 
 
 def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    """Yield the suspicions (possible races) that a single call shows, one kind after the other."""
+    """Yield the suspicions (possible races) that a single call shows, ordered by kind."""
     # Skip all statements up to the last CREATE: some libraries create their tables in the first call.
     creating = [index for index, statement in enumerate(call) if _CREATES.match(statement.sql)]
     call = call[creating[-1] + 1 :] if creating else call
@@ -191,7 +191,7 @@ def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     yield from _forked(call)
 
 
-# Columns that no call changes: an ORM may set all columns of a row, most of them to the value that they have.
+# Columns that no call changes: an ORM may set all columns of a row, most of them to their old values.
 
 
 def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, str]]:
@@ -210,9 +210,9 @@ def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[T
 
 
 def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) -> list[TracedStatement]:
-    """Return a call's statements, with `columns` removed from the `sets` of each write.
+    """Return a call's statements, with `columns` removed from `sets`, the columns that each write sets.
 
-    A column stays if the write's WHERE clause compares the column.
+    A column stays in `sets` if the write's WHERE clause compares the column.
     """
     statements = []
     for statement in call:
@@ -259,7 +259,6 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def _is_implicit_begin(begin: TracedStatement, write: TracedStatement) -> bool:
-    """Return whether the library itself began the transaction of a write, just before the write."""
     return begin.sql.lstrip().upper().startswith("BEGIN") and (begin.transaction, begin.at, begin.spot) == (
         write.transaction,
         write.at,
@@ -302,10 +301,11 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 def _undecided(
     earlier: Sequence[TracedStatement], queries: Sequence[TracedStatement], table: Table
 ) -> Iterator[TracedStatement]:
-    """Yield those of `queries`, the latest first, on which no transaction with a write of the table acted.
+    """Yield those of `queries` that come after the last query in the transaction of a write of the table.
 
-    For example, a call looks whether seats are free, reads again after BEGIN IMMEDIATE, and takes a seat.
-    Neither query is a guard of a later write, such as the release of the seat.
+    The result of an earlier query has already served its purpose. For example, a call queries the free seats,
+    queries them again after BEGIN IMMEDIATE, and takes a seat. If the call later releases the seat, this
+    UPDATE does not depend on the queries. `queries` has the latest query first.
     """
     writes = [other for other in earlier if other.write and other.write.table == table]
     for query in queries:
@@ -315,9 +315,9 @@ def _undecided(
 
 
 def _extremes(sql: str) -> frozenset[str]:
-    """Return the columns that an UPDATE sets as in `seen = max(seen, 5)`, also with `min`.
+    """Return the columns that an UPDATE sets as in `seen = max(seen, 5)` or `low = min(low, 5)`.
 
-    A guard on an old value does no harm before such a write.
+    Before such a write, a condition on an old value does no harm: SQLite itself compares the current value.
     """
     if not (change := parse_change(sql)):
         return frozenset()
@@ -326,7 +326,6 @@ def _extremes(sql: str) -> frozenset[str]:
 
 
 def _may_read(query: TracedStatement, write: Write) -> bool:
-    """Return whether a query may have read a row that a write changes; True if unknown."""
     if query.rows is None or write.rows is None:
         return True
     keys = {key for row in query.rows for key in row}
@@ -336,7 +335,7 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
     """Return GUARDED or MAYBE_GUARDED for a query and a write; None without a guard.
 
-    The guard tests `columns`, which the write sets to values that SQLite computes.
+    Only a guard on `columns` counts: SQLite computes new values of these columns in the write.
     """
     assert statement.write
     read = query.reads[statement.write.table]
@@ -351,31 +350,30 @@ def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: fro
 
 
 def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
-    """Return whether a safe write, `between`, protects the write `later` from a race with `query`.
+    """Return whether the write `between` has used the result of `query`, so that `later` needs no check.
 
-    The SQL or transaction of a safe write notices a change by another process. So there is no race if the
-    safe write used the result of the query before `later`.
+    `between` runs after the query and before the write `later`. By its SQL or in its transaction, `between`
+    checks the current data, so it notices a change by another process since the query.
     """
     write = between.write
     if not write or write.table != later.table:
         return False
     is_same = bool(all_keys(write) & all_keys(later))
     if between.shares_snapshot(query):
-        # Query and safe write share a transaction, which ends before `later`. If `later` writes the same row,
-        # another process may have changed the row after that transaction, so `later` may race.
+        # The query and `between` share a transaction, which ends before `later`. If `later` writes the row of
+        # `between`, another process may have changed the row after that transaction, so `later` may race.
         return not is_same
     is_other = later.kind == INSERT or None not in (write.rows, later.rows)
     return (is_same or not is_other) and _depends(between, write, query)
 
 
 def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
-    """Return whether the values or rows of a write may depend on a query of the table."""
     columns = query.reads[write.table]
     if write.kind == UPDATE:
         return bool((write.sets - write.computed) & columns)
     if write.kind == DELETE:
         # If one library call runs both the query and the DELETE, the library call returns the row. So the
-        # user's code has not read the row count, except if the library checks the count (`insists`).
+        # user's code cannot read the row count. But the library may check the count (`insists`).
         is_counted = write.insists or (
             write.counted and (query.at, query.spot) != (statement.at, statement.spot)
         )
@@ -386,16 +384,16 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
             return not is_counted and (guard is None or guard.exists)
         return query.found is not False and not is_counted
     if write.kind == OVERWRITE and not is_new(write):
-        # If the query found no row, we assume that an OVERWRITE loses nothing. It replaces no row, or a row
-        # that another process has added since. Both processes usually make the row from the same data, as in
-        # a cache.
+        # If the query found no row, we assume that an OVERWRITE loses nothing. Another process may have added
+        # the row since, but usually from the same data, as in a cache.
         return query.found is True and _may_take_from(write, columns)
     # If SQLite assigns the rowid (`numbered`), the primary key cannot refuse the row. So leave out this key,
     # which is the first.
     key_columns = {frozenset(key) for _, (key, _) in all_keys(write)}
     keys = write.keys[1:] if write.numbered else write.keys
-    # A key refuses the second INSERT, but INSERT OR IGNORE hides this. Then the key prevents the race only if
-    # the query has searched for it. A query such as max(number) must have searched for all its columns.
+    # A unique key refuses the second INSERT, but INSERT OR IGNORE hides this (`unseen`). In that case the key
+    # prevents the race only if a column of the key is in the query's WHERE clause. For a query such as
+    # max(number), all columns of the key must be in the WHERE clause.
     searched = conditions(query.sql) if write.unseen else columns
     refused = any(
         key in key_columns and key <= columns and (key <= searched if query.summarises else key & searched)
@@ -406,14 +404,14 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
 
 
 def _decides_by_all_rows(query: TracedStatement, statement: TracedStatement) -> bool:
-    """Return whether a query without WHERE decides about a new row: `if name not in all_names`."""
+    """Return whether a query without WHERE decides whether an INSERT runs: `if name not in all_names`."""
     return not conditions(query.sql) and may_depend(query.stack, statement.stack, by_rows=True) is True
 
 
 def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
-    """Return False if the source shows that a write does not depend on a query; else True.
+    """Return whether a write may depend on a query; False only if the source code shows that it does not.
 
-    For example, a call that shows the rows of a query, and then adds an unrelated row, loses nothing.
+    For example, a call that prints the rows of a query, and then adds an unrelated row, loses nothing.
     """
     if write.kind == DELETE:
         return True
@@ -424,14 +422,11 @@ def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -
 
 
 def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
-    """Return whether a write has a value that SQLite does not compute and that may come from a query.
-
-    `columns` are the columns that the query reads.
-    """
+    """Return whether a write may take a value from `columns` of a query, as SQLite does not compute it."""
     if write.sets:
         return bool((write.sets - write.computed) & columns)
-    # An empty `sets` means that the write sets all columns. If SQLite computes some of these, only the other
-    # columns, without keys, may come from the query.
+    # If `sets` is empty, the write sets all columns. Values that SQLite computes do not come from the query,
+    # nor do keys.
     return not write.computed or bool(columns.difference(write.computed, *write.keys))
 
 

@@ -43,7 +43,7 @@ class WrittenTable:
     """Table that a statement reads or writes, with its unique keys."""
 
     def __init__(self, name: str, keys: Sequence[frozenset[str]], query: RunQuery) -> None:
-        """`keys` has the columns of each unique key; if empty, the rowid is the key."""
+        """`keys` has the columns of each unique key. If `keys` is empty, the rowid is the key."""
         self._name, self._query = name, query
         columns = [tuple(sorted(key)) for key in keys if key]
         self._keys = columns or [("rowid",)]
@@ -54,10 +54,10 @@ class WrittenTable:
         return self._select(*source[:3]) if source else None
 
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
-        """Return two items for each column that an UPDATE sets, by name.
+        """Return two items for each column that an UPDATE sets, by name; empty if the SQL is not understood.
 
-        The first is whether all rows already have the new value. The second is the new value; if rows get
-        different values, the smallest, as an example. The result is empty if the SQL is not understood.
+        The first item is whether all rows already have the new value. The second item is the new value. If
+        rows get different values, this is the smallest value, as an example.
         """
         source = parse_change(sql)
         if not source or not (values := parse_sets(source.sets)):
@@ -70,7 +70,7 @@ class WrittenTable:
         return {name: (bool(same), value) for name, (same, value) in zip(values, pairs, strict=True)}
 
     def has_triggers(self) -> bool:
-        """Return whether a trigger may write the table: its SQL contains the table's name."""
+        """Return whether a trigger may write the table: the trigger's SQL contains the table's name."""
         condition = f"instr(lower(sql), lower({sql_literal(self._name)}))"
         return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {condition}"))
 
@@ -101,7 +101,7 @@ class WrittenTable:
     def checked(self) -> frozenset[str]:
         """Return the words in the table's CHECKs, and in its triggers that may raise an error.
 
-        The words include the columns whose values can be refused.
+        The words include the columns whose values a CHECK or trigger can refuse.
         """
         condition = f"lower(tbl_name) = lower({sql_literal(self._name)})"
         texts = self._query(
@@ -110,7 +110,7 @@ class WrittenTable:
         return frozenset(word for kind, text in texts for word in _refusing_words(kind, text or ""))
 
     def with_rowid(self, number: int) -> frozenset[Row] | None:
-        """Return a set with the row of this rowid; None if unknown."""
+        """Return a set with the row whose rowid is `number`; None if unknown."""
         return self._select("", _quoted(self._name), f"WHERE rowid = {number}")
 
     def _select(self, before: str, table: str, condition: str) -> frozenset[Row] | None:
@@ -172,7 +172,7 @@ def condition_text(sql: str) -> str | None:
 
 @lru_cache
 def searches_range(sql: str) -> bool:
-    """Return whether a WHERE clause has a range, such as `start < ?`, which no unique key can protect."""
+    """Return whether a WHERE clause has a range, such as `start < ?`, that no unique key can protect."""
     kinds = ("space", "quoted", "end")
     words = [token.text.lower() for token in SQLITE.tokens(sql) if token.kind not in kinds]
     after = " ".join(words[words.index("where") + 1 :]) if "where" in words else ""
@@ -181,7 +181,7 @@ def searches_range(sql: str) -> bool:
 
 
 def searches_for_any(sql: str, texts: Collection[str]) -> bool:
-    """Return whether a query seems to find only rows with one of `texts` in a column."""
+    """Return whether a query only finds rows with one of `texts` in a column; False in case of doubt."""
     if not texts:
         return False
     tokens = [token for token in SQLITE.tokens(sql) if token.kind not in ("space", "end")]
@@ -199,7 +199,7 @@ def searches_for_any(sql: str, texts: Collection[str]) -> bool:
 
 
 def _compared_values(tokens: Iterable[Token]) -> Iterator[str]:
-    """Yield the texts in equality conditions that AND joins, such as "Ann" for `name = 'Ann'`."""
+    """Yield the compared texts in conditions joined by AND, such as "Ann" for `name = 'Ann' AND n > 0`."""
     groups, depth, condition = 0, 0, ""
     for token in tokens:
         if token.text == "(" and not condition:  # The parenthesis groups conditions.
@@ -227,7 +227,7 @@ def may_ignore(sql: str) -> bool:
 
 
 def random_texts(drawn: bytes) -> tuple[str, ...]:
-    """Return random bytes in the text formats of programs: hexadecimal, base64, base32, UUID."""
+    """Return random bytes in the text formats that programs use for ids: hexadecimal, base64, UUID."""
     encoded = (base64.b64encode(drawn), base64.urlsafe_b64encode(drawn), base64.b32encode(drawn))
     uuids = (uuid.UUID(bytes=drawn, version=4),) if len(drawn) == 16 else ()
     return (

@@ -1,7 +1,8 @@
 """Traced SQL statements, with the facts that the rehearsal records about each statement.
 
-The rehearsal calls each of the user's transactions a few times, without load. A call is one such call; its
-trace has its SQL statements in order. A statement is a query, which only reads, or a write.
+The rehearsal, a test run before the measurement, calls each of the user's transactions a few times without
+load. The trace of a call has its SQL statements in order. A statement is a query, which only reads, or a
+write.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ class Write(NamedTuple):
     sets: frozenset[str] = frozenset()
     """Columns that the statement sets; empty for a plain INSERT.
 
-    Columns that the statement sets to the current time are left out if SQLite computes any other value:
-    programs do not compute a time from earlier reads.
+    If SQLite computes a value, columns that get the current time are left out, as in `SET n = n + 1, at = ?`:
+    the time comes from the clock, not from an earlier query.
     """
     computed: frozenset[str] = frozenset()
     """Columns whose new values SQLite computes from columns of the table, as in `SET n = n + 1`."""
     wheres: frozenset[str] = frozenset()
-    """Columns of the table in the WHERE clause; for INSERT ... SELECT, columns that are read."""
+    """Columns of the table in the WHERE clause; for INSERT ... SELECT, all columns that it reads."""
     keys: tuple[frozenset[str], ...] = ()
     """Columns of each unique key of the table, first the primary key."""
     kept: frozenset[str] = frozenset()
@@ -43,13 +44,13 @@ class Write(NamedTuple):
     cascades: str = ""
     """Child table that ON DELETE changes if the statement replaces a row; empty if there is none."""
     numbers: Mapping[str, int] = {}
-    """Integers that an UPDATE newly sets, by column; without computed values and current times."""
+    """Integers that an UPDATE writes in place of other values, by column; no computed values or times."""
     counted: bool = False
     """Whether the user's code seems to read the row count (number of written rows)."""
     insists: bool = False
     """Whether a library, such as an ORM, raises an error if the row count is not the expected number."""
     unseen: bool = False
-    """Whether the user's code cannot notice that no row was written."""
+    """Whether the statement may write no row without an error, and the user's code reads no row count."""
     trusts_id: bool = False
     """Whether the user's code reads the id of the last row, and never the row count."""
     rows: frozenset[Row] | None = None
@@ -65,14 +66,14 @@ class Write(NamedTuple):
 
 
 class ScriptUse(NamedTuple):
-    """Variables by which a statement of an SQL script depends on other statements."""
+    r"""Variables of an SQL script, set by \gset or \set, by which a statement depends on other statements."""
 
     results: frozenset[str]
-    """Variables that depend on the result of the statement."""
+    r"""Variables that \gset sets to the statement's result, and variables computed from these by \set."""
     conditions: frozenset[str]
-    """Variables in conditions that must be true for the statement to run."""
+    r"""Variables in \if conditions that must be true for the statement to run."""
     otherwise: frozenset[str]
-    """Variables in conditions that must be false for the statement to run."""
+    r"""Variables in \if conditions that must be false for the statement to run, because it is in an \else."""
 
 
 class TracedStatement(NamedTuple):
@@ -82,7 +83,7 @@ class TracedStatement(NamedTuple):
     at: str
     """Line of the user's code that ran the statement, such as "bank.py:27"."""
     spot: int = 0
-    """Number of the position in the code, because a line may run several statements; 0 if unknown."""
+    """Number of the position in the code, as a line may run several statements; 0 if unknown."""
     transaction: int = 0
     """Number of the transaction; each statement in autocommit mode has its own number."""
     snapshot: int = 0
@@ -103,9 +104,9 @@ class TracedStatement(NamedTuple):
     found: bool | None = None
     """Whether a query returned a row, or its EXISTS was true; None if unknown."""
     seeks_drawn: bool = False
-    """Whether a query searches for a random value of this call, which no other call uses."""
+    """Whether a query only finds rows with a random value of this call, such as a UUID."""
     summarises: bool = False
-    """Whether a query depends on more rows than it returns: count, max, ORDER BY with LIMIT."""
+    """Whether a query's result depends on rows that it may not return: count, max, ORDER BY, LIMIT."""
     counts: bool = False
     """Whether a query returns only a count or a sum, and so no key of a row."""
     forked: bool = False

@@ -1,10 +1,9 @@
 """Tracer: records the SQL statements of this process, and the tables and columns that they use.
 
 SQLite's trace callback reports each statement before it runs. The tracer runs EXPLAIN with the statement on
-the same connection, which knows its views, temporary tables and functions. So SQLite reports each table and
-column to the authorizer callback. The tracer also runs each query, to see the first row. All this is slow, so
-the tracer runs only in a rehearsal: calls of the user's transactions without load. Connections of sqlite3 and
-apsw are traced.
+the same connection, so that SQLite reports each table and column to the authorizer callback. The tracer also
+runs each query, to see the first row. All this is slow, so the tracer is only used in the rehearsal: a few
+calls of the user's transactions without load. Connections of sqlite3 and apsw are traced.
 
 Sources: https://www.sqlite.org/c3ref/set_authorizer.html, https://docs.python.org/3/library/audit_events.html
 """
@@ -117,7 +116,7 @@ class Tracer:
         self.draws.texts.clear()
 
     def find_lines_in(self, folder: Path) -> None:
-        """Record also the line of each later statement in the user's code below `folder`."""
+        """Record, for each later statement, also the line of the user's code in `folder` that runs it."""
         self._frames = UserFrames(folder)
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
@@ -153,7 +152,7 @@ class Tracer:
 
 
 class ForkReports:
-    """Pipe for statements that forked processes run on inherited connections."""
+    """Pipe for reports of SQL statements that forked processes run on inherited connections."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
@@ -171,7 +170,7 @@ class ForkReports:
 
 
 class FileLocks:
-    """Files that this process has locked exclusively, from Python's audit events."""
+    """Recorder of the files that this process has locked exclusively, by Python's audit events."""
 
     _UNIX, _WINDOWS = ("fcntl.flock", "fcntl.lockf"), "msvcrt.locking"
     _EXCLUSIVE = 2
@@ -212,7 +211,7 @@ class FileLocks:
 
 
 class RandomValues:
-    """Random values that a call draws from the operating system, by os.urandom, secrets or uuid4."""
+    """Recorder of the random values that a call gets by os.urandom, secrets or uuid4, as ids of rows."""
 
     _FEWEST, _LONGEST = 8, 64
     """Minimum and maximum length of recorded values, in bytes; shorter values may repeat by chance."""
@@ -245,10 +244,9 @@ class RandomValues:
 
 
 class TracedConnection:
-    """Connection whose statements are recorded by a tracer."""
+    """Connection of sqlite3 or apsw whose statements a tracer records."""
 
     def __init__(self, tracer: Tracer, connection: Any) -> None:
-        """`connection` is a connection of sqlite3 or apsw."""
         self._tracer, self._connection = tracer, connection
         self._events: Events = []
         """Authorizer events of the statement in EXPLAIN."""
@@ -272,7 +270,7 @@ class TracedConnection:
         """Id of the task or thread that ran the last statement."""
 
     def authorize(self, *event: Any) -> int:
-        """Allow each access. Record the accesses of statements that the tracer itself runs in EXPLAIN."""
+        """Allow each access. Record the access if the tracer is running EXPLAIN or a query of its own."""
         if self._runs_ours:
             self._events.append(event)
         return 0
@@ -308,10 +306,8 @@ class TracedConnection:
             self._runs_ours = False
 
     def _note_runner(self, begins_transaction: bool) -> None:
-        """Note the task or thread that runs a statement.
-
-        Successive tasks in a transaction count as one: asyncio.wait_for makes a task for each statement.
-        """
+        # Successive tasks in a transaction count as a single task: asyncio.wait_for makes a task for each
+        # statement.
         task = awaiting_task()
         continues = self._task is not None and (task in (None, self._task) or self._task.done())
         if begins_transaction or not continues:
@@ -400,8 +396,8 @@ class TracedConnection:
         return WrittenTable(table, self._keys_of(table), self._rows)
 
     def _explain(self, sql: str) -> Events:
-        # The events are cached by SQL: SQLite sends events only when it prepares the EXPLAIN, and a library
-        # with a statement cache prepares it only once.
+        # The events are cached by SQL. SQLite sends events only when it prepares the EXPLAIN, and a library
+        # with a statement cache prepares a statement only once.
         if sql not in self._events_by_sql:
             self._events.clear()
             self._rows(f"EXPLAIN {sql}", 1)
@@ -413,7 +409,7 @@ class TracedConnection:
         return any(row) if row and _EXISTS.search(sql) else row is not None
 
     def _shows_first_rows(self, sql: str) -> bool:
-        """Return whether a query seems to return only the first rows, by ORDER BY or LIMIT.
+        """Return whether a query has ORDER BY, so that code may use only the first rows, or LIMIT.
 
         A LIMIT that cuts off no row does not count: an ORM's `get` uses LIMIT 2 to test that the row is
         unique.
@@ -425,7 +421,7 @@ class TracedConnection:
         return len(self._rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
-        """Return a statement's effect on a table; None if no other connection can see the table."""
+        """Return a statement's effect by its authorizer events; None for queries and temporary tables."""
         direct = [event for event in events if event[4] is None]
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):
@@ -501,7 +497,7 @@ class TracedConnection:
         return write._replace(rows=inserted[0], existing=inserted[1]) if inserted else write
 
     def _with_values(self, write: Write, sql: str) -> Write:
-        """Return a copy of an UPDATE with `kept` and `numbers` set, and without current times in `sets`."""
+        """Return a copy of an UPDATE with `kept` and `numbers`, and without current times (see `Write`)."""
         if write.kind != UPDATE:
             return write
         target = self._target(write.table[1])
@@ -555,7 +551,7 @@ def _is_shared(table: str, database: str | None) -> bool:
 
 
 def _compares_part_of(sql: str, column: str) -> bool:
-    """Return whether WHERE seems to compare only a part of a JSON document in a column."""
+    """Return whether WHERE seems to compare only a part of the JSON in `column`, not the whole value."""
     where = sql[max(sql.lower().rfind("where"), 0) :]
     name = rf"[\"`\[]?\b{re.escape(column)}\b[\"`\]]?"
     return bool(re.search(rf"json_extract\s*\(\s*{name}|{name}\s*->", where, re.IGNORECASE))

@@ -71,9 +71,8 @@ _WHOLE_SECONDS = re.compile(
 )
 """Pattern of an SQL value that is a time in whole seconds."""
 _SUMS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(sum|total)\s*\(", re.IGNORECASE)
-"""Pattern of a query for the sum of a column."""
 _EQUAL = re.compile(r"(\w+)[\"`\]]?\s*=(?!=)")
-"""Pattern of a comparison of a column for equality."""
+"""Pattern of a condition such as `version = 5`, with the column."""
 _LAST_ROW = re.compile(
     r"select\s+max\s*\(\s*[\w.\"]+\s*\)(?:\s+as\s+\w+)?\s+from\s+[\w.\"]+\s*;?\s*$"
     r"|.*\border\s+by\s+[\w.\"]+\s+desc\s+limit\s+1\b",
@@ -92,11 +91,11 @@ _REPLACE = re.compile(r"\s*(?:insert\s+or\s+)?replace\s+into\s+[^(]+\(([^)]*)\)"
 """Pattern of a statement that replaces rows, with its list of columns."""
 
 Counters = dict[Table, dict[str, TracedStatement]]
-"""UPDATEs that compute a column's new value from the old value, by table and column."""
+"""UPDATEs such as `SET n = n + 1`, which compute a column from its old value, by table and column."""
 
 
 def counters_of(calls: Iterable[Statements]) -> Counters:
-    """Return the UPDATEs that compute a column from its old value, as in `SET n = n + 1`."""
+    """Return the UPDATEs of all calls that compute a column from its old value, as in `SET n = n + 1`."""
     counters: Counters = {}
     for statement in (statement for call in calls for statement in call):
         write = statement.write
@@ -109,7 +108,8 @@ def counters_of(calls: Iterable[Statements]) -> Counters:
 def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> Iterator[Suspicion]:
     """Yield the possible faults in the checks and writes of a call.
 
-    `reusing` has the tables whose ids SQLite may use again, and `counters` is the result of `counters_of`.
+    `reusing` has the tables in which SQLite may give the id of a deleted row to a new row, from
+    `id_reusing_tables`. `counters` is the result of `counters_of`.
     """
     for index, statement in enumerate(call):
         if not (write := statement.write):
@@ -140,9 +140,9 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
 
 
 def _compared_query(earlier: Statements, statement: TracedStatement, write: Write) -> TracedStatement | None:
-    """Return the query whose result a compare-and-set UPDATE compares; None for other writes.
+    """Return the query whose result a compare-and-set UPDATE compares; None if there is none.
 
-    The query is outside of the UPDATE's transaction.
+    The query is an earlier query of the call, outside of the UPDATE's transaction.
     """
     compared = write.sets & write.wheres
     if not compared:
@@ -170,7 +170,6 @@ def _compares_version(sql: str, write: Write) -> bool:
 
 
 def _compares_seconds(sql: str, write: Write) -> bool:
-    """Return whether an UPDATE compares only times in whole seconds that it also sets."""
     change = parse_change(sql)
     if not change:
         return False
@@ -184,7 +183,8 @@ def _query_of_all_rows(
 ) -> TracedStatement | None:
     """Return an earlier query of the rows that a DELETE removes or an UPDATE marks; None if there is none.
 
-    The query has the WHERE clause of the write, is outside of its transaction, and the call uses the rows.
+    The query and the write have equal WHERE clauses, but are in different transactions. The call uses the
+    rows of the query.
     """
     where = condition_text(statement.sql)
     is_mark = bool(write.sets & write.wheres) and not write.computed
@@ -205,7 +205,7 @@ def _query_of_all_rows(
 
 
 def _uses_rows(query: TracedStatement, earlier: Statements, table: Table) -> bool:
-    """Return whether a call uses the rows of a query of `table`, in a loop or for another write."""
+    """Return whether a call uses the rows of a query in a loop, a later write or as INSERT ... SELECT."""
     if query.write:
         return query.write.table != table and inserts_from_select(query.sql)
     if not query.found:
@@ -224,8 +224,8 @@ def _uses_rows(query: TracedStatement, earlier: Statements, table: Table) -> boo
 def _last_row_query(insert: TracedStatement, write: Write, later: Statements) -> TracedStatement | None:
     """Return the first query in `later` that reads the table's last row; None if there is none.
 
-    The query must run after the commit of the INSERT. A later write of the call must be able to use the
-    result, as if it were the inserted row.
+    The query must run after the commit of the INSERT, and a later write of the call may use its result. The
+    code probably takes this row for the inserted row.
     """
     if is_new(write):
         return None
@@ -247,7 +247,7 @@ def _last_row_query(insert: TracedStatement, write: Write, later: Statements) ->
 
 
 def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
-    """Return an earlier INSERT OR IGNORE that stores the deleted row's id in another table; or None."""
+    """Return an earlier INSERT OR IGNORE that stores the id of a deleted row in another table; or None."""
     ids = {values for _, (_, values) in changed_keys(delete) if len(values) == 1}
     return next(
         (
@@ -268,9 +268,10 @@ def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
 
 
 def _next_write(insert: TracedStatement, later: Statements) -> TracedStatement | None:
-    """Return the first later write that may use the inserted row's id; None if there is none.
+    """Return the first later write that may use the id from an INSERT OR IGNORE; None if there is none.
 
-    A query of the table may find the true id. So after such a query, no write counts.
+    If the call queries the table before that write, the result is None: the write may use the id from the
+    query, which is right in any case.
     """
     assert insert.write
     for statement in later:
@@ -313,7 +314,8 @@ def _expired_leases(call: Statements) -> Iterator[Suspicion]:
 def _is_lease(claim: TracedStatement) -> bool:
     """Return whether an UPDATE takes rows whose time limit is over, and sets a later limit.
 
-    The user's code must notice whether it got the rows, by RETURNING or the row count.
+    The result is False if the user's code reads neither RETURNING nor the row count: such code does not know
+    whether it has taken the rows.
     """
     write, change = claim.write, parse_change(claim.sql)
     if not write or not change or write.kind != UPDATE or write.unseen:
@@ -327,7 +329,7 @@ def _is_lease(claim: TracedStatement) -> bool:
 
 
 def _is_later(value: str, limit: str) -> bool:
-    """Return whether an SQL value is later than a limit: a larger literal, or a sum."""
+    """Return whether an SQL value is later than a limit: a larger literal, or a sum such as `now + 60`."""
     try:
         return float(value) > float(limit)
     except ValueError:
@@ -336,7 +338,7 @@ def _is_later(value: str, limit: str) -> bool:
 
 
 def _compares_claim(call: Statements, claim: TracedStatement, later: TracedStatement) -> bool:
-    """Return whether a later write's transaction compares a column that the claim set, such as the owner.
+    """Return whether the transaction of a later write compares a column that the claim set, such as owner.
 
     If so, the transaction notices if another process has claimed the row since.
     """

@@ -1,7 +1,7 @@
 """Records of the user's statements under load, and the facts that lead to the cause of a failure.
 
 Connections of the user's code are instances of subclasses that record each statement. Each worker process
-sends its records to the parent process as observations, which become the report's sightings.
+sends its counts and facts to the parent process as observations, which become the report's sightings.
 
 - failed_statements: the recorder of a process
 - recorded_classes, history: subclasses of connections and cursors; the last statements of each connection
@@ -14,15 +14,15 @@ sends its records to the parent process as observations, which become the report
 from sqlstress.sqlite_codes import CANTOPEN, CORRUPT, IOERR, NOTADB, READONLY
 
 PlainObservation = tuple[str, str, int, str, dict[str, str]]
-"""Observation sent by a worker: topic, subject (such as a statement), count, example, other facts by name."""
+"""Observation of a worker process: topic, subject (such as a statement), count, example, facts by name."""
 FAILED_STATEMENT = "failed statement"
 """Report topic: statements that SQLite refused."""
 LEFT_OPEN, NOT_COMMITTED = "left open", "not committed"
 """Report topics: calls that returned in an open transaction; calls whose work was never committed."""
 CONNECT = "@connect"
-"""Name for a transaction that was open before the first call, in place of a function's name."""
+"""Name in place of a function's name, for a transaction that was already open before the first call."""
 NEVER = "never"
-"""Fact of NOT_COMMITTED: "yes" if the transaction was still open at the end of the process's work."""
+"""Fact in observations of NOT_COMMITTED: "yes" if the transaction was still open when the work ended."""
 OPEN_STATEMENT = "open statement"
 """Report topic: queries that stayed open because of unfetched rows."""
 BACKUP = "backup in steps"
@@ -36,11 +36,14 @@ NO_EFFECT = "PRAGMA without effect"
 REPEATED = "repeated transactions"
 """Report topic: calls that may have done work twice, because they went on after a refused write."""
 AFTER_COMMIT = "COMMIT"
-"""Value of the fact "committed" of REPEATED: after a refused COMMIT, the call wrote again."""
+"""Value of the fact "committed" in observations of REPEATED: after a refused COMMIT, the call wrote again."""
 ROLLED_BACK = "ROLLBACK"
-"""Value of the fact "committed" of REPEATED: a ROLLBACK undid more writes than the call then made again."""
+"""Value of the fact "committed" in observations of REPEATED: a ROLLBACK undid several writes.
+
+The call then committed only some of these writes again, perhaps because it repeated only a part of its work.
+"""
 SPLIT = "split transaction"
-"""Report topic: code that committed, too early, a transaction that other code had begun."""
+"""Report topic: lines that committed a transaction before the code that began it had finished."""
 SCRIPT, BLOCK, RELEASE = "script", "block", "release"
 """Ways to commit too early.
 
@@ -56,17 +59,18 @@ LONG_HOLD = "long hold"
 MIN_HOLD_S, LONG_HOLD_S = 0.02, 0.1
 """Minimum times for which a transaction holds the write lock, in seconds.
 
-Holds from MIN_HOLD_S on are recorded, and from LONG_HOLD_S on reported. Shorter holds are only reported if
-another transaction waited until its busy timeout.
+A hold of MIN_HOLD_S or longer is recorded. The report shows holds of LONG_HOLD_S or longer, and shorter
+recorded holds only if another transaction waited until its busy timeout.
 """
 IN_MEMORY = "in memory"
 """Report topic: connections to databases in memory, which only their process can see."""
 LOST_LOCKS = "lost locks"
-"""Report topic: causes and signs that a process lost SQLite's locks on an open database."""
+"""Report topic: causes and signs of the loss of SQLite's locks on a database that a process has open."""
 CLOSED, DELETED = "closed", "deleted"
 """Causes for the loss of SQLite's locks on an open database.
 
-CLOSED: code other than SQLite opened a file of the database. DELETED: -wal or -shm was deleted while in use.
+CLOSED: code other than SQLite opened a file of the database, whose close drops the locks. DELETED: -wal or
+-shm was deleted while in use.
 """
 COPIED, MOVED = "copied by a program", "moved or deleted"
 """Causes for the loss of SQLite's locks on an open database.

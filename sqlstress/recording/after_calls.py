@@ -1,7 +1,8 @@
 """Records after each call of a user's function: open transactions, open queries, refused writes.
 
-A transaction is left open if it is open when a call returns. A `History` has the last statements of a
-connection. A write is refused if it fails with SQLITE_BUSY or violates a constraint.
+A transaction is left open if it is still open when the call returns. A `History` has the last statements of a
+connection. A write is refused if it fails with SQLITE_BUSY or violates a constraint. The results go to the
+parent process as observations: topic, count and facts.
 """
 
 from __future__ import annotations
@@ -43,16 +44,19 @@ from sqlstress.recording.recorded_classes import runs_statement
 from sqlstress.sqlite_codes import BUSY
 
 MIN_NEVER = 100
-"""Minimum number of calls that return in the same open transaction, to report it as never committed."""
+"""Minimum number of calls that returned during an open transaction, to report it as never committed."""
 LOOK_S = 0.05
 """Minimum time between two searches for queries with unfetched rows, in seconds."""
 LONG_OPEN_S = 0.2
-"""Minimum time for which a query with unfetched rows is open, in seconds, to be recorded."""
+"""Minimum time for which a query has unfetched rows, in seconds, to record the query as open."""
 SLOW_READ_S = 0.05
-"""Minimum time from a query to the next statement or the end of the call, in seconds, to be recorded."""
+"""Minimum time from a query to the call's next statement or end, in seconds, to record a slow read."""
 
 TASKS, CLOSED = "tasks", "closed"
-"""Facts of LEFT_OPEN: ended asyncio tasks ran the transaction; the call closed its connection."""
+"""Facts in observations of transactions that a call left open (LEFT_OPEN).
+
+TASKS: asyncio tasks, which have ended, ran the transaction. CLOSED: the call closed the connection.
+"""
 
 
 class OpenTransactions:
@@ -83,7 +87,7 @@ class OpenTransactions:
 
         Return whether the call left a transaction open, or closed a connection in a transaction. `begun_s` is
         the call's start time. `returned` is False if the call raised an exception. If a transaction stays
-        open for several calls, all are recorded for the function of the first call.
+        open during several calls, each of these calls counts for the function of the first call.
         """
         is_seen = bool(self._closed) and self._note_closed(call, begun_s, returned=returned)
         for history in histories:
@@ -107,10 +111,7 @@ class OpenTransactions:
     def _leave_open(
         self, history: History, call: str, begun_s: float, *, by_tasks: bool, returned: bool
     ) -> None:
-        """Count a call that ended while a transaction was open on the connection of `history`.
-
-        `by_tasks` is whether asyncio tasks, which have ended, ran the transaction's statements.
-        """
+        """Count a call that left a transaction open. `by_tasks` is whether ended asyncio tasks ran it."""
         if not history.opened_by:
             first = transaction_steps(history.steps)[:1]
             is_earlier = not self._left_open and bool(first) and first[0][3] < begun_s
@@ -123,10 +124,7 @@ class OpenTransactions:
         count_kind(self._left_open, (history.opened_by, history.left_open, history.failed_commit(), ended_by))
 
     def _end(self, history: History, *, was_committed: bool) -> None:
-        """Handle the end of a transaction that an earlier call left open.
-
-        If the transaction was rolled back, count the calls that returned while it was open.
-        """
+        """Handle the end of a transaction that an earlier call left open."""
         self._commits_later = self._commits_later or was_committed
         if not was_committed:
             self._not_committed[history.opened_by] += history.open_calls
@@ -135,9 +133,9 @@ class OpenTransactions:
     def end_work(self, histories: Sequence[History]) -> None:
         """Record the transactions that are still open at the end of the worker's work.
 
-        An open transaction counts as rolled back if its COMMIT failed. It counts as never committed if it has
-        written, MIN_NEVER calls returned in it, and this process has never committed a transaction that an
-        earlier call left open: code with batches may only wait for the next commit.
+        An open transaction counts as rolled back if its COMMIT failed. A transaction counts as never
+        committed if it has written, and at least MIN_NEVER calls returned during it. But if any call of this
+        process committed a transaction of an earlier call, none counts: the code may commit in batches.
         """
         for history in histories:
             if history.opened_by and history.failed_commit():
@@ -151,7 +149,7 @@ class OpenTransactions:
             history.opened_by = ""
 
     def left_open(self) -> Iterator[PlainObservation]:
-        """Yield an observation for each function and each of the transactions that its calls left open."""
+        """Yield the number of calls that left a transaction open, by function and kind of transaction."""
         for (call, transaction, code, ended_by), count in self._left_open.items():
             ends = {kind: "yes" if kind == ended_by else "" for kind in (TASKS, CLOSED)}
             traits = {**transaction._asdict(), "failed_commit": str(code or ""), **ends}
@@ -166,7 +164,10 @@ class OpenTransactions:
 
 
 class OpenQueries:
-    """Queries outside of a transaction with unfetched rows, and open blob handles, which keep a snapshot."""
+    """Recorder of queries with unfetched rows, and of blob handles, that stay open outside of a transaction.
+
+    Such a query or blob handle keeps a snapshot, so that a checkpoint cannot complete.
+    """
 
     def __init__(self) -> None:
         self._open_statements: dict[tuple[str, str], float] = {}
@@ -203,11 +204,12 @@ class OpenQueries:
 
 
 class SlowReads:
-    """Recorder of queries, and of writes with RETURNING, that the code probably worked on for long.
+    """Recorder of slow reads: statements whose rows the user's code probably processed for a long time.
 
-    The time from the statement to the next statement, or to the end of the call, was SLOW_READ_S or more. If
-    the code worked between the rows, the statement kept its lock all the time. The recorder does not see when
-    rows are fetched, so the report only uses these records if another process waited for the lock.
+    A slow read is a query, or a write with RETURNING, that the call's next statement or end followed only
+    after SLOW_READ_S or more. If the code worked between the rows, the statement kept its lock during this
+    time. The recorder does not see when rows are fetched, so the report only uses a slow read if another
+    process waited for the lock.
     """
 
     def __init__(self) -> None:
@@ -217,7 +219,7 @@ class SlowReads:
     def end_call(
         self, histories: Sequence[History], begun_s: float, line_text: Callable[[Caller | None], str]
     ) -> None:
-        """Record the slow reads (see the class) of this thread's call that began at `begun_s`.
+        """Record the slow reads of the call by this thread that began at `begun_s`.
 
         `line_text` converts a position in code to text, such as "bank.py:27".
         """
@@ -234,7 +236,7 @@ class SlowReads:
                         self._longest[kind] = max(until_s - ended_s, self._longest.get(kind, 0.0))
 
     def records(self) -> Iterator[PlainObservation]:
-        """Yield an observation for each recorded statement, with the longest time."""
+        """Yield an observation for each statement that was a slow read, with the longest time."""
         for (sql, at), seconds in self._longest.items():
             traits = {"at": at, "seconds": f"{seconds:.3g}", "kind": statement_kind(sql)}
             yield SLOW_READ, sql, 1, "", traits
@@ -249,10 +251,10 @@ def _returns_rows(sql: str, at: Caller | None) -> bool:
 
 
 class RefusedWrites:
-    """Recorder of writes that SQLite refused, and of calls that gave up or repeated work after them."""
+    """Recorder of writes that SQLite refused, and of calls that gave up or did work twice after that."""
 
     def __init__(self, failures: FailureCounter) -> None:
-        """`failures` counts, by kind of failure, the calls that gave up and those that committed later."""
+        """`failures` counts calls that gave up, and calls that committed later, for each kind of failure."""
         self._failures = failures
         self._busy: dict[Kind, float] = {}
         """Time of the last SQLITE_BUSY of each kind in the current call, by `perf_counter`.
@@ -323,10 +325,10 @@ class RefusedWrites:
         self._busy.clear()
 
     def _note_repeats(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
-        """Record a call that repeated its transaction, or kept an earlier write, after a refused write.
+        """Record a call that may have done work twice: SQLite refused a write, and the call went on.
 
-        A call without an earlier committed write is recorded only if it returned and committed at the end:
-        otherwise it may have given up.
+        If no earlier write of the call is committed, the call must have returned and committed at the end.
+        Otherwise it may have given up.
         """
         refused, self._refused = self._refused, Counter[tuple[str, str]]()
         is_committed = returned and any(history.last_end() == "commit" for history in histories)

@@ -34,7 +34,7 @@ class BackupSteps:
 
 
 class Backups:
-    """Backups of this process that began again, by line of the user's code."""
+    """Recorder of this process's backups that began again, by line of the user's code."""
 
     def __init__(self) -> None:
         self._lines: dict[str, tuple[int, int, float]] = {}

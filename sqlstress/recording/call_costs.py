@@ -19,7 +19,7 @@ MAX_KINDS = 20
 
 
 class CallCosts:
-    """Connections and commits of the current call, and sums over all calls of this process."""
+    """Counter of connections and commits, for the current call and in sum over this process's calls."""
 
     def __init__(self) -> None:
         self.connections = self.commits = 0
@@ -50,9 +50,9 @@ class CallCosts:
         self.opening_s, self.first_s, self.begun_s = 0.0, 0.0, perf_counter()
 
     def end(self, name: str) -> None:
-        """End a call. Add its costs to the sums if it opened a connection or committed more than once.
+        """End a call of the function `name`. Add its costs if it opened a connection or had several commits.
 
-        A commit is only counted when the connection runs its next statement, perhaps in the next call.
+        The last commit of a call may count for the next call, whose first statement shows the commit.
         """
         self.calls[name] = self.calls.get(name, 0) + 1
         if self.connections or self.commits > 1:
@@ -66,7 +66,7 @@ class CallCosts:
             )
 
     def records(self) -> list[PlainObservation]:
-        """Return an observation for each transaction with costs: number of all calls, and sums of costs."""
+        """Return the number of calls and the sums of costs, for each function of the user with such costs."""
         return [
             (
                 CALL_COST,
@@ -96,9 +96,9 @@ class Hold(NamedTuple):
 
 
 def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | None:
-    """Return the hold of a transaction; None if no statement took the write lock.
+    """Return the time for which a transaction held the write lock; None if it never had the lock.
 
-    `steps` are the transaction's statements. `refused` has the `id()` of each statement that got no lock.
+    `steps` are the transaction's statements. `refused` has the `id()` of each step that got no lock.
     """
     takers = (
         number for number, step in enumerate(steps) if takes_write_lock(step[0]) and id(step) not in refused
@@ -122,16 +122,17 @@ class LongHolds:
         """CPU times of slow writes in seconds, by statement, line and table scan ("" if unknown or none)."""
 
     def add(self, hold: Hold, at: str, began_at: str) -> None:
-        """Add a long hold. `at` or `began_at` is the line of the first statement of the transaction.
+        """Add a long hold of a transaction.
 
-        Pass the line as `at` if the first statement took the lock, else as `began_at`. Pass "" as the other.
+        If the first statement of the transaction took the lock, `at` is the line of this statement, and
+        `began_at` is "". Otherwise `began_at` is the line, and `at` is "".
         """
         kind = (short_sql(hold.sql), at, began_at)
         if kind in self._kinds or len(self._kinds) < MAX_KINDS:
             self._kinds.setdefault(kind, []).append(hold)
 
     def add_slow(self, sql: str, at: str, seconds: float, scan: str) -> None:
-        """Add a slow write. `seconds` is its CPU time. `scan` is its table scan, such as "SCAN t", or ""."""
+        """Add a slow write with its CPU time, and a table scan in its query plan, such as "SCAN t", or ""."""
         kind = (short_sql(sql), at, scan)
         if kind in self._slow or len(self._slow) < MAX_KINDS:
             self._slow.setdefault(kind, []).append(seconds)
@@ -139,9 +140,9 @@ class LongHolds:
     def records(self, calls: int) -> list[PlainObservation]:
         """Return an observation for each statement and line with long holds or slow writes.
 
+        An observation has the number of holds and the longest hold. The time that holds spent outside of
+        SQLite is given as a share of the time of all holds, and of the time since the recorder's start.
         `calls` is the number of calls of the user's functions in this process.
-        The observation has the count, the longest time, and the time outside of SQLite as shares of the holds
-        and of the time since the recorder's start.
         """
         elapsed_s = perf_counter() - self._began_s
         records: list[PlainObservation] = []

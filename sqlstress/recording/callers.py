@@ -102,9 +102,9 @@ def awaiting_task() -> Any:
 
 
 def is_background_thread() -> bool:
-    """Return whether the main thread, which calls the transactions, does not wait for this thread.
+    """Return whether the main thread, which calls the user's functions, does not wait for this thread.
 
-    The main thread waits for no thread if it runs its own code, or is only starting a thread.
+    The main thread does not wait if it runs other code, or is only starting a thread.
     """
     if threading.current_thread() is threading.main_thread():
         return False
@@ -200,7 +200,7 @@ class UserFrames:
     def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
         """Return the user's innermost frame that led to `frame`, and the library frames that it called.
 
-        The first item is None if there is none. The frames of sqlstress are left out.
+        The first item is None if no frame is the user's. The frames of sqlstress are left out.
         """
         library_frames = []
         while frame and not self._is_users(frame.f_code.co_filename):
@@ -210,7 +210,6 @@ class UserFrames:
         return frame, library_frames
 
     def _waiting_frame(self) -> FrameType | None:
-        """Return the user's frame that probably waits for this thread: the coroutine's or main thread's."""
         coroutines = self._waiting_coroutines()
         if len(coroutines) == 1:
             return coroutines[0][-1]
@@ -275,15 +274,14 @@ def _is_count_read() -> bool:
 
 
 _counting: dict[tuple[CodeType, int], bool] = {}
-"""Whether a function reads a row count (see `_function_counts`), by code and id of its module's namespace.
+"""Cache of the results of `_function_counts`, by code of the function and id of its module's namespace.
 
-The rehearsal, a test run of the user's work before the trials, has a profile function that makes each Python
-call slow. So the code of each function is searched only once.
+A search per statement would be slow, above all in the rehearsal, whose profile function slows Python calls.
 """
 
 
 def _function_counts(frame: FrameType) -> bool:
-    """Return whether a frame's function, or a function of its module that it names, reads a row count."""
+    """Return whether the frame's function may read a row count, itself or by a function of its module."""
     key = frame.f_code, id(frame.f_globals)
     if key not in _counting:
         _counting[key] = any(map(_reads_count, _codes(frame)))
@@ -307,7 +305,7 @@ def _raises_by_count(frame: FrameType) -> bool:
 
 @cache
 def _lines_that_raise(code: CodeType) -> list[int]:
-    """Return the lines of `if cursor.rowcount …: raise …` in a function; empty if the source is missing."""
+    """Return a function's lines such as `if cursor.rowcount != 1: raise ...`; empty without the source."""
     if not _COUNTS & {*code.co_names}:
         return []
     import ast  # Imported here: all workers of `sqlstress app` import this module, but few trace statements.

@@ -1,7 +1,7 @@
 """Result row of PRAGMA wal_checkpoint. The first number is 1 if a lock prevented the checkpoint.
 
-The row is the only sign of this failure, but the user's code may never fetch the row. So sqlstress fetches
-the row and changes the cursor, so that the user's code can still fetch the row.
+SQLite raises no error for such a checkpoint, and the user's code may never fetch the row. So sqlstress
+fetches the row, and changes the cursor so that the user's code can still fetch the row.
 """
 
 from __future__ import annotations

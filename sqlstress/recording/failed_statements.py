@@ -155,7 +155,7 @@ class FailedStatements:
         self._schema_changes = Counter[tuple[str, str]]()
         """Number of schema changes outside of a transaction, by statement and line."""
         self._splits = Counter[tuple[str, str, Transaction]]()
-        """Number of transactions that were committed too early, by line, SCRIPT or BLOCK, and transaction."""
+        """Number of transactions that were committed too early, by line, way (see `add_split`) and state."""
         self._unlocked = Counter[tuple[str, str, str]]()
         """Number of connections that take no locks, by NO_LOCKS or IMMUTABLE, name of the file and line."""
         self._in_memory = Counter[tuple[str, str]]()
@@ -184,7 +184,6 @@ class FailedStatements:
             apsw.Connection = apsw_connection(apsw.Connection)
 
     def _note_name(self, name: str) -> None:
-        """Count a connection of the user's code to a database in memory, or without SQLite's locks."""
         file, _, parameters = name.partition("?")
         kinds = {"nolock=1": NO_LOCKS, "immutable=1": IMMUTABLE} if name.startswith("file:") else {}
         if not (is_in_memory(name) or parameters):
@@ -354,7 +353,8 @@ class FailedStatements:
     def note_raised(self, error: Exception) -> None:
         """Record the failure of a BEGIN or COMMIT that apsw ran for a block `with connection`.
 
-        No recorded method sees this failure, so call this method with each `error` that ended a call.
+        Our subclasses do not see this failure. So this method is called with each `error` that ended a call
+        of the user's function, and looks for the statement that raised it.
         """
         if not isinstance(getattr(error, "extendedresult", None), int):
             return
@@ -372,10 +372,11 @@ class FailedStatements:
                 return
 
     def _earlier_writes(self, history: History, earlier: Sequence[TimedStep]) -> tuple[str, str]:
-        """Return the lines of the call's last committed write, and of its last uncommitted write; else "".
+        """Return the lines of the call's last committed write, and of its last uncommitted write.
 
-        The first is always "" if the failed statement ran in a transaction, else the second. Both are "" if
-        that statement is no write. `earlier` has the connection's statements before it.
+        The first line is "" if the failed statement ran in a transaction; otherwise the second line is "".
+        Both lines are "" if the failed statement is no write. `earlier` has the connection's statements
+        before the failed statement.
         """
         sql, was_open, *_ = history.steps[-1]
         if not is_write(sql):
@@ -385,7 +386,6 @@ class FailedStatements:
         return self._last_write(history, earlier), ""
 
     def _last_write(self, history: History, earlier: Sequence[TimedStep]) -> str:
-        """Return the line, or SQL, of the call's last write in `earlier` that was not undone; or ""."""
         refused = history.refused()
         for step in reversed(earlier):
             sql, _, at, begun, _ = step
@@ -426,19 +426,16 @@ class FailedStatements:
         return ""
 
     def add_hold(self, hold: Hold, first: TimedStep) -> None:
-        """Record a long hold of the write lock. `first` is the first statement of the transaction."""
         at = self.line_text(first[2])
         self.holds.add(hold, *((at, "") if first[0] == hold.sql else ("", at)))
         self.looks_up = True
 
     def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
-        """Record a write that used `cpu_s` seconds of CPU time while it held the write lock."""
         sql, _, at, *_ = step
         self.holds.add_slow(sql, self.line_text(at), cpu_s, _scan(history.connection(), sql))
         self.looks_up = True
 
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
-        """Record a PRAGMA that had no effect because a transaction was open."""
         line = self.lines.line(sys._getframe(2))
         count_kind(self._no_effect, (short_sql(sql), self.line_text(line), transaction))
 
@@ -459,10 +456,10 @@ class FailedStatements:
             count_kind(self._schema_changes, (short_sql(sql), self.line_text(at)))
 
     def add_split(self, transaction: Transaction, way: str, at: Caller) -> None:
-        """Record that the code at `at`, which did not begin `transaction`, has committed it too early.
+        """Record that the code at `at` has committed, too early, a transaction that other code began.
 
-        `way` is BLOCK or SCRIPT. Nothing is recorded outside of the measured time, because code often creates
-        tables by a script when it starts.
+        `way` is BLOCK, SCRIPT or RELEASE. Commits outside of the measured time are not recorded, because code
+        often creates tables by a script when it starts.
         """
         window = self.failures.window
         if window is None or not is_within(window) or not (transaction.is_explicit or transaction.wrote):
@@ -471,11 +468,9 @@ class FailedStatements:
         self.looks_up = True
 
     def add_backup(self, at: Caller, restarts: int, seconds: float) -> None:
-        """Record a backup in several steps that began again `restarts` times, and took `seconds`."""
         self._backups.add(self.line_text(at), restarts, seconds)
 
     def add_closed(self, transaction: Transaction) -> None:
-        """Record that a connection was closed in a transaction that had changed rows."""
         self._has_news = True
         self._open_transactions.add_closed(transaction, self.costs.begun_s)
 
@@ -558,7 +553,6 @@ class FailedStatements:
             yield OTHER_SQLITE, "apsw", 1, import_module("apsw").sqlite_lib_version(), {}
 
     def _unclosed_records(self) -> Iterator[PlainObservation]:
-        """Yield an observation for each line at which MIN_UNCLOSED calls left a connection open."""
         if len(self._histories) < MIN_UNCLOSED:
             return
         gc.collect()  # A connection in a cycle of objects is no leak.
@@ -597,10 +591,10 @@ def _library(frame: FrameType | None) -> str:
 
 
 def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refused: set[int]) -> str:
-    """Return the state of a transaction ("none", "read" or "written") without its temporary tables.
+    """Return the state of a transaction ("none", "read" or "written"), without writes of temporary tables.
 
-    Writes to temporary tables take no lock of the file, but an INSERT ... SELECT may read the file. `refused`
-    has the `id()` of each statement that got no lock.
+    A write of a temporary table takes no lock of the file, but an INSERT ... SELECT may read the file.
+    `steps` has the connection's statements, and `refused` the `id()` of each step that got no lock.
     """
     temporary = [step for step in transaction_steps(steps) if writes_temporary(connection, step[0])]
     state, _, _ = transaction_of(steps, refused | {id(step) for step in temporary})
@@ -611,8 +605,8 @@ def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refuse
 def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: set[int]) -> str:
     """Return the table scan and duration of an earlier, slow run of a failed write; "" if there is none.
 
-    `sql` is the write, and `steps` has the earlier statements. An example is "SCAN t, 20 ms". A run is slow
-    if it took SLOW_SCAN_S or longer.
+    An example is "SCAN t, 20 ms". A run is slow if it took SLOW_SCAN_S or longer. `sql` is the write, and
+    `steps` has the statements before it.
     """
     times_s = [step[4] - step[3] for step in steps if step[0] == sql and id(step) not in refused]
     if max(times_s, default=0.0) < SLOW_SCAN_S:
@@ -632,8 +626,9 @@ def _scan(connection: Any, sql: str) -> str:
 def _lock_order(connection: Any, statements: Sequence[str]) -> str:
     """Return the files that a transaction locks, in order, separated by commas.
 
-    The last of `statements` has failed. The result is empty if the order is unknown, the transaction locks a
-    single file, or the failed statement writes a file that is already locked.
+    The last of the transaction's `statements` has failed. The result is empty if the order is unknown, or the
+    transaction locks a single file. It is also empty if the transaction had already locked the file that the
+    failed statement writes.
     """
     files = attached_files(connection)
     if len(files) < 2:

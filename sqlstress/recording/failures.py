@@ -130,7 +130,7 @@ class FailureFacts(NamedTuple):
 
 
 class Occurrences:
-    """Count, durations and facts of one kind of failures."""
+    """Counter of the failures of one kind, with their durations and facts."""
 
     def __init__(self, message: str) -> None:
         self.message = message
@@ -153,8 +153,8 @@ class Occurrences:
         The result also has `waited_ms` and `longest_ms` (median and maximum duration), and numbers of calls.
         """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
-        # One failure is enough for these facts. While two transactions wait for each other, most failures are
-        # those of other transactions at their first statement, which lack these facts.
+        # These facts count even if only one failure has them. While two transactions wait for each other,
+        # most failures are at the first statement of other transactions, and lack these facts.
         rare = {
             name: next(filter(None, (getattr(facts, name) for facts in self.examined)), "")
             for name in ("lock_order", "repeated", "reader", "scan")
@@ -231,7 +231,7 @@ def overlaps(window: Window | None, waited_s: float) -> bool:
 
 
 def refusal_records(refusals: Iterable[Refusal], settings: Settings) -> list[PlainObservation]:
-    """Return observations of failed statements that sqlstress itself ran for the user, as from an SQL script.
+    """Return observations of failed statements that sqlstress itself ran, from the user's SQL script.
 
     All facts follow from the SQL and the settings, so nothing is read from connections.
     """

@@ -43,13 +43,16 @@ _CHANGES_SCHEMA = re.compile(r"\s*(create|drop|alter)\s+(?!temp)", re.IGNORECASE
 _ROW_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 _ON = ("1", "on", "yes", "true")
 MAX_ORDINARY, MAX_ORDINARY_CHARS = 1000, 1000
-"""Maximum number and length of SQL texts that need no further examination."""
+"""Maximum number, and maximum length in characters, of the SQL texts in `_ordinary`."""
 _ordinary: set[str] = set()
-"""SQL texts of reads, writes, BEGIN and COMMIT that have run. Their next success is not examined."""
+"""SQL of ordinary statements (reads, writes, BEGIN, COMMIT) that have run, shared by all connections.
+
+If such a statement succeeds again, `History.end` is not called, to save time.
+"""
 _CLOSING = ("close", "__exit__", "__aexit__")
 """Functions by which a library, such as SQLAlchemy, closes a connection or session."""
 MAX_DEPTH = 20
-"""Maximum number of stack frames to search from a rollback upwards for a library's `close`."""
+"""Maximum number of callers of a rollback to search for a library's `close`."""
 
 
 class Transaction(NamedTuple):
@@ -111,7 +114,7 @@ class FactCollector(Protocol):
         """Record a statement outside of a transaction that changed the schema."""
 
     def add_split(self, transaction: Transaction, way: str, at: Caller) -> None:
-        """Record that code at `at` has committed `transaction`, which other code began; `way` says how."""
+        """Record that code at `at` committed a transaction of other code; `way` is such as SCRIPT."""
 
     def add_closed(self, transaction: Transaction) -> None:
         """Record that a connection was closed in `transaction`, which had changed rows."""
@@ -124,7 +127,7 @@ class FactCollector(Protocol):
 
 
 class History:
-    """Last statements of a connection, and the state of its transaction.
+    """Recorder of the last statements of a connection, and of the state of its transaction.
 
     A transaction is left open if it is open when a call returns.
     """
@@ -240,7 +243,6 @@ class History:
             _ordinary.add(sql)
 
     def _check_pragma(self, sql: str) -> None:
-        """Report the PRAGMA that has just run, if it had no effect because of an open transaction."""
         connection, setting = self.connection(), _SILENT.match(sql)
         if not setting or not is_in_transaction(connection):
             return
@@ -268,8 +270,8 @@ class History:
     def end_block(self, connection: Any, frame: FrameType, *, is_error: bool) -> None:
         """Handle the end of a block `with connection`; `is_error` is whether an exception ends the block.
 
-        An inner block commits the transaction that the outer block has begun. The commit is recorded if the
-        outer block then writes more, or fails: the outer block can no longer undo all its work.
+        If blocks are nested, the end of the inner block commits the transaction of the outer block. This is
+        recorded if the outer block later writes or fails, because a ROLLBACK cannot undo all its work.
         """
         began_before = self.blocks.pop() if self.blocks else False
         if self.is_shared:
@@ -282,9 +284,9 @@ class History:
             self._inner_end = None
 
     def note_close(self, connection: Any) -> None:
-        """Record that the connection is about to be closed, if the close undoes changed rows.
+        """Record that the connection is about to be closed, if the close undoes changes of rows.
 
-        A close after an error may be meant as the rollback, so such a close is left out.
+        A close after an error is not recorded, because it may be meant as the rollback.
         """
         if not is_in_transaction(connection) or sys.exc_info()[0] is not None:
             return
@@ -294,7 +296,7 @@ class History:
             self.recorder.add_closed(self.transaction())
 
     def note_rollback(self, connection: Any) -> None:
-        """Record a rollback by a library that closes a connection, if the rollback undoes changed rows."""
+        """Record a rollback by a library that closes a connection, if the rollback undoes changes of rows."""
         frame: FrameType | None = sys._getframe(2)
         # If the user's code itself rolls back, the loop meets a library's `rollback` before any `close`.
         for _ in range(MAX_DEPTH):
@@ -308,8 +310,8 @@ class History:
     def note_idle_end(self, statement: str, frame: FrameType) -> None:
         """Record a commit or rollback without an open transaction, after writes in autocommit mode.
 
-        The current call must have written before: once for a rollback, twice for a commit. `frame` is the
-        caller's frame.
+        A rollback is recorded if the current call has written before, and a commit if the call has written
+        at least twice. `statement` is "COMMIT" or "ROLLBACK", and `frame` the frame of its caller.
         """
         if self.is_shared:  # Another thread may have ended the transaction.
             return
@@ -331,9 +333,9 @@ class History:
             self.recorder.add_idle_end(statement, frame, writes[-1])
 
     def _released_savepoint(self) -> Sequence[TimedStep]:
-        """Return the steps of the call's last transaction if it was a SAVEPOINT whose RELEASE committed.
+        """Return the steps of the call's last transaction if SAVEPOINT began and RELEASE committed it.
 
-        Later queries do not count. The result is empty for any other transaction.
+        Queries after the RELEASE do not count. The result is empty for any other transaction.
         """
         steps = [step for step in self.steps if step[3] >= self._costs.begun_s]
         while steps and not steps[-1][1] and statement_kind(steps[-1][0]) == "read":
@@ -449,8 +451,8 @@ class History:
     def lost_writes(self, step: TimedStep) -> bool:
         """Return whether a ROLLBACK after `step`, a refused write, undid writes that were not made again.
 
-        This is certain if the call then committed fewer writes than the undone transaction had. A rollback to
-        a savepoint does not count.
+        For example, the undone transaction had 3 writes, and the call later committed 2 writes. A rollback
+        to a savepoint does not count.
         """
         steps = [*self.steps]
         index = next((number for number, other in enumerate(steps) if other is step), len(steps))

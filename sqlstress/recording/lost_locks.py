@@ -41,9 +41,9 @@ _SHELLS = {"bash", "cmd.exe", "sh"}
 
 
 def touch_kind(program: str, are_database: Sequence[bool]) -> str:
-    """Return COPIED or MOVED if a program copies, moves, replaces or deletes the database file; else "".
+    """Return COPIED if a program copies the database file, MOVED if it moves or changes the file; else "".
 
-    `are_database` has, for each argument, whether it names the database file.
+    `are_database` has, for each argument of the program, whether it names the database file.
     """
     if program not in COPIERS | MOVERS or not any(are_database):
         return ""
@@ -52,7 +52,7 @@ def touch_kind(program: str, are_database: Sequence[bool]) -> str:
 
 
 class LostLocks:
-    """Observer of code in this process that opens, moves or deletes files of the open database."""
+    """Observer of code in this process that opens, moves or deletes the files of an open database."""
 
     def __init__(self, file: str, statements: FailedStatements) -> None:
         """`file` is the path of the database. `statements` has the process's connections."""
@@ -107,7 +107,8 @@ class LostLocks:
         kind = touch_kind(program, are_database)
         if kind != COPIED:
             return kind
-        # A copy is sound if this process holds the write lock, and the WAL is copied, too, or is empty.
+        # A copy is correct if this process holds the write lock, and the program also copies the WAL, unless
+        # the WAL is empty.
         wal = Path(f"{self._file}-wal")
         has_wal = any(word.endswith(wal.name) for word in arguments) or not wal.exists()
         is_complete = has_wal or not wal.stat().st_size
@@ -157,7 +158,7 @@ class LostLocks:
         return records
 
     def _deleted(self) -> Iterator[str]:
-        """Yield the names of the database's deleted files that are still open here; none without /proc."""
+        """Yield the names of deleted database files that this process has open; none without /proc."""
         descriptors = Path("/proc/self/fd")
         if not descriptors.is_dir():
             return

@@ -43,8 +43,8 @@ class _Use(NamedTuple):
     def line(self, depth: int) -> str:
         """Return the current line of one of the thread's functions, such as "bank.py:27"; or "".
 
-        `depth` is 0 for the innermost function, and 1 for its caller. If it is too large, it means the
-        outermost.
+        `depth` is 0 for the innermost function, and 1 for its caller. If no function is so far out, the
+        result is the line of the outermost function.
         """
         calls = [*self.calls.items()]
         if not calls:
@@ -99,7 +99,7 @@ class Overlaps:
 
 
 class OverlapWatch:
-    """Watch for overlapping transactions on one connection that several threads use."""
+    """Observer of a connection that several threads use, which finds overlapping transactions."""
 
     def __init__(self, finder: CallFinder, add: Callable[[_Overlap], None]) -> None:
         self._finder, self._add = finder, add
@@ -128,11 +128,7 @@ class OverlapWatch:
             overlap.end = overlap.end or use
 
     def _is_of_interest(self, sql: str, *, in_transaction: bool) -> bool:
-        """Return whether a statement may begin a transaction or belong to an overlap.
-
-        For other statements, skip the search for running functions, which takes twice as long as a short
-        query.
-        """
+        # The search for running functions takes twice as long as a short query, so most statements skip it.
         if self._open:
             return True
         if in_transaction:
@@ -141,7 +137,7 @@ class OverlapWatch:
         return statement_kind(sql) in ("begin", "write")
 
     def _interrupts(self, use: _Use) -> bool:
-        """Return whether another thread began the transaction, and still works in the same call."""
+        """Return whether another thread began the transaction, and is still working in that call."""
         first = self._first
         if not first or first.thread == use.thread or any(known.first is first for known in self._open):
             return False
@@ -153,5 +149,5 @@ class OverlapWatch:
         for overlap in self._open:
             if overlap.is_certain:
                 self._add(overlap)
-        # The number of uncertain overlaps is limited: some threads never use the connection again.
+        # The number of uncertain overlaps is limited, as some threads never use the connection again.
         self._open = [overlap for overlap in self._open if not overlap.is_certain][-MAX_KINDS:]

@@ -26,7 +26,7 @@ _WAITING = tuple(
 A thread that waits for a database lock is in no function of these modules, so it counts as running.
 """
 STARTING_FUNCTIONS = {"start", "submit"}
-"""Functions of _WAITING that start work in another thread and do not wait."""
+"""Functions in the modules _WAITING that start work in another thread, but do not wait for the work."""
 OUR_CODE = str(Path(__file__).parents[1]) + os.sep
 """Folder of sqlstress, as the beginning of file names."""
 
@@ -104,7 +104,7 @@ def _patch_thread_start(notify: Callable[[bool], None]) -> None:
 
     def report_and_start(thread: threading.Thread) -> None:
         _patch_executors(notify)
-        # An executor or event loop waits for the thread that it starts, but other code may go on.
+        # An executor or event loop waits for the thread that it starts, but any other code may go on.
         notify(not _is_waiting_code(sys._getframe(1)) or other_threads_running())
         start(thread)
 
@@ -132,7 +132,7 @@ def _patch_submit(notify: Callable[[bool], None], kind: Any) -> None:
 
 
 WRAPPER_CODES: set[CodeType] = set()
-"""Code of our wrappers around methods that start threads. Searches of a call stack skip such code."""
+"""Code of our wrappers of methods that start threads, which a search of a call stack skips."""
 
 
 def _is_waiting_code(frame: FrameType) -> bool:
