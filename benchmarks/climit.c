@@ -24,7 +24,7 @@ SQLITE_EXTENSION_INIT1
 #include <sqlite3.h>
 #endif
 
-#include "../sqlstress/targets/native/clock.c" /* the same clock and allocator as the native loop */
+#include "../sqlstress/targets/native/clock.c" /* the clock and the allocator of the native loop */
 
 #define POLL_NS INT64_C(2000000)
 #define BUSY_TIMEOUT_MS 60000

@@ -400,7 +400,7 @@ const drawX = (svg, axis, box, frame) => {
   }
 };
 
-// Return a frame: its functions convert values to pixels, and `position` a point to [x, y], or null if it has none.
+// Return a frame. Its functions x and y convert values to pixels, and `position` converts a point, if it has values.
 const frameOf = (box, xAxis, yAxis, layout) => {
   const isReversed = yAxis.names && layout.yaxis?.autorange === "reversed";
   const x = (value) => box.x + xAxis.share(value) * box.width;
