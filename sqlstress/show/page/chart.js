@@ -400,7 +400,7 @@ const drawX = (svg, axis, box, frame) => {
   }
 };
 
-// Return a frame. Its functions x and y convert values to pixels, and `position` converts a point, if it has values.
+// Return a frame. x and y convert values to pixels; `position` converts a point, or returns null if a value is missing.
 const frameOf = (box, xAxis, yAxis, layout) => {
   const isReversed = yAxis.names && layout.yaxis?.autorange === "reversed";
   const x = (value) => box.x + xAxis.share(value) * box.width;

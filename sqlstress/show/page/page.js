@@ -10,7 +10,7 @@ const distance = (hit, x, y, sideways) => {
   return sideways ? Math.abs(hit.x - x) : Math.hypot(hit.x - x, hit.y - y);
 };
 
-// Return the hit nearest to a position in pixels; if `sideways`, the hit of each trace with the nearest x.
+// Return the nearest hit within MAX_DISTANCE pixels, as a list. If `sideways`, return one per trace, by x only.
 const nearest = (hits, x, y, sideways) => {
   const best = new Map();
   for (const hit of hits) {
