@@ -1,11 +1,11 @@
-/* The limit: the key-value loop with nothing between it and SQLite.
+/* The key-value loop with nothing between it and SQLite: the upper limit for all other loops.
  *
- * One source, two builds:
- *   cc climit.c -lsqlite3                     a program, one worker process each
- *   cc -DCLIMIT_EXTENSION -shared climit.c    an extension whose SQL function runs the same loop inside
- *                                             the SQLite library that loads it
+ * The source has two builds:
+ *   cc climit.c -lsqlite3                     a program that is one worker process
+ *   cc -DCLIMIT_EXTENSION -shared climit.c    an extension with an SQL function that runs the loop inside the
+ *                                             SQLite library that loads it
  *
- * The database exists and holds the keys 0 to key_space - 1. Counted is what completes in
+ * The database must exist and have the keys 0 to key_space - 1. The loop counts the operations that end in
  * [t0 + warmup, t0 + warmup + duration) of the monotonic clock that all processes share.
  */
 #define _GNU_SOURCE
@@ -24,7 +24,7 @@ SQLITE_EXTENSION_INIT1
 #include <sqlite3.h>
 #endif
 
-#include "../sqlstress/targets/native/clock.c" /* the native loop's: both have the same clock, and the same luck */
+#include "../sqlstress/targets/native/clock.c" /* the clock and the allocator of the native loop */
 
 #define POLL_NS INT64_C(2000000)
 #define BUSY_TIMEOUT_MS 60000
@@ -36,19 +36,19 @@ typedef struct {
     int64_t key_space;
     const char *synchronous;
     int64_t warmup_ns, duration_ns;
-    uint64_t seed; /* distinct for each worker: it is a part of every value */
+    uint64_t seed; /* different for each worker, because each value contains it */
 } Load;
 
 typedef struct {
     sqlite3 *db;
     sqlite3_stmt *get, *replace;
-    int64_t value; /* the last one written */
+    int64_t value; /* last value written */
     uint64_t random;
 } Session;
 
 typedef struct {
-    int64_t counted;      /* operations that were completed inside the window */
-    int64_t done, cpu_ns; /* all of them, and the processor time that they took */
+    int64_t counted;      /* number of operations that ended inside the window */
+    int64_t done, cpu_ns; /* number of all operations, and their processor time */
 } Result;
 
 static int64_t cpu_ns(void) {
@@ -64,7 +64,7 @@ static void wait_until(int64_t moment) {
     }
 }
 
-/* splitmix64's finisher: neighbouring seeds must not give neighbouring streams. */
+/* Return the state for a seed, by the finisher of splitmix64: similar seeds must not give similar streams. */
 static uint64_t scramble(uint64_t x) {
     x += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -72,7 +72,7 @@ static uint64_t scramble(uint64_t x) {
     return (x ^ (x >> 31)) | 1;
 }
 
-/* xorshift64*, of which the upper half is used. */
+/* Return a random number of 32 bits: the upper half of xorshift64*. */
 static uint64_t draw(uint64_t *state) {
     *state ^= *state >> 12;
     *state ^= *state << 25;
@@ -86,13 +86,13 @@ static void session_close(Session *s) {
     sqlite3_close(s->db);
 }
 
-/* The flags are those of the bindings: the mutexes are paid for on both sides. */
+/* Return SQLite's result code. The flags are those of the bindings, so that both sides pay for the mutexes. */
 static int session_open(Session *s, const Load *load) {
     char pragma[64];
     heap_keep();
     memset(s, 0, sizeof *s);
     s->random = scramble(load->seed);
-    /* As a worker's of a trial: nobody else's, and each is written once. */
+    /* Values as in a trial: each worker has its own range, and writes each value once. */
     s->value = INT64_C(1) << 62 | (int64_t)(load->seed % 64 + 1) << 36;
     int rc = sqlite3_open_v2(load->path, &s->db, SQLITE_OPEN_READWRITE, NULL);
     if (rc == SQLITE_OK) rc = sqlite3_busy_timeout(s->db, BUSY_TIMEOUT_MS);
@@ -124,18 +124,18 @@ static int replace(sqlite3_stmt *stmt, int64_t key, int64_t value) {
     return rc == SQLITE_DONE ? reset : rc;
 }
 
-/* Returns SQLITE_OK and the count, RESULT_LATE when the window was already open, or SQLite's error. */
+/* Return SQLITE_OK and the result, RESULT_LATE if the window was already open, or SQLite's error code. */
 static int measure(Session *s, const Load *load, int64_t t0, Result *result) {
     const uint64_t gets_below = (uint64_t)(load->read_ratio * 4294967296.0);
     const int64_t begin = t0 + load->warmup_ns, end = begin + load->duration_ns;
-    int64_t seen = 0;
+    int64_t value_read = 0;
 
     if (clock_ns() >= begin) return RESULT_LATE;
     wait_until(t0);
     *result = (Result){.cpu_ns = -cpu_ns()};
     for (;;) {
         int64_t key = (int64_t)((draw(&s->random) * (uint64_t)load->key_space) >> 32);
-        int rc = draw(&s->random) < gets_below ? get(s->get, key, &seen) : replace(s->replace, key, ++s->value);
+        int rc = draw(&s->random) < gets_below ? get(s->get, key, &value_read) : replace(s->replace, key, ++s->value);
         if (rc != SQLITE_OK) return rc;
         int64_t now = clock_ns();
         result->done++;
@@ -156,10 +156,10 @@ static const char *explain(const Session *s, int rc) {
 
 #ifdef CLIMIT_EXTENSION
 
-static Session session; /* of the process: the first call opens it */
+static Session session; /* the session of the process, opened by the first call */
 
-/* climit(path, read_ratio, key_space, synchronous, t0_ns, warmup_ns, duration_ns, seed)
- * -> "counted done cpu_ns"; the session opens where t0_ns is 0, and closes where it is below. */
+/* The SQL function climit(path, read_ratio, key_space, synchronous, t0_ns, warmup_ns, duration_ns, seed). It returns
+ * the result as "counted done cpu_ns". If t0_ns is 0, it opens the session instead; if negative, it closes it. */
 static void climit(sqlite3_context *context, int argc, sqlite3_value **argv) {
     Result result = {0, 0, 0};
     char text[64];
@@ -201,16 +201,16 @@ static int fail(const char *text) {
     return 1;
 }
 
-/* Which SQLite this program runs: version, check-in, file. */
+/* Print the SQLite of this program: version, check-in, file. */
 static int identify(void) {
-    Dl_info where;
-    int found = dladdr((void *)sqlite3_libversion, &where) && where.dli_fname;
-    printf("%s\n%s\n%s\n", sqlite3_libversion(), sqlite3_sourceid(), found ? where.dli_fname : "");
+    Dl_info library;
+    int has_file = dladdr((void *)sqlite3_libversion, &library) && library.dli_fname;
+    printf("%s\n%s\n%s\n", sqlite3_libversion(), sqlite3_sourceid(), has_file ? library.dli_fname : "");
     return 0;
 }
 
-/* climit PATH READ_RATIO KEY_SPACE SYNCHRONOUS WARMUP_NS DURATION_NS SEED: says "ready", reads a t0 and says what
- * was done, as often as there is one. */
+/* Run climit PATH READ_RATIO KEY_SPACE SYNCHRONOUS WARMUP_NS DURATION_NS SEED: print "ready". For each t0 on the
+ * standard input, print a result. */
 int main(int argc, char **argv) {
     Session session;
     int64_t t0 = 0;

@@ -1,2 +1,2 @@
--- Tickets, each with a number that no other one may have: what `sqlstress exec --setup` makes for each trial.
+-- Setup of a trial for `sqlstress exec --setup`: a table of tickets, which must have different numbers.
 CREATE TABLE ticket (number INTEGER NOT NULL);

@@ -1,4 +1,4 @@
--- What must hold, before, during and after: each query returns no rows.
+-- Checks before, during and after a trial: each query must return no rows.
 
 -- no number twice
 SELECT number, count(*) FROM ticket GROUP BY number HAVING count(*) > 1;

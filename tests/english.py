@@ -1,5 +1,7 @@
 """Report elliptic and inverted English in docstrings, comments, names and Markdown.
 
+All comments of C, JavaScript, CSS, Go, shell scripts and configuration files are checked like docstrings.
+
     python -m tests.english [PATH...]
 
 A line with `# dialect: ok` and a reason is exempt. Exits 1 if there is a hit.
@@ -45,7 +47,7 @@ RULES: dict[str, tuple[str, str, str]] = {
     "D05": ("odd imperative", r"^(?:Have|Take that|Hear|Lay|Carry|Say|Tell|Begin to tell|Take for)\b", "D"),
     "S01": (
         "verb left out: write the full condition",
-        r"(?:\bNone|\"\"|\b0|\bFalse|\binfinite|\bempty|\bnothing|\belse)(?: (?:when|where|if|of|for|what|is|that|it|without)|:|,)[^.;:]{0,60}?\b(?<!there is )(?<!there are )(?:none|nothing|nobody|it is|it was|it does|it did|it has|they are|they were|they do|they don't|not|it can|it must|there is|there are|isn't|doesn't|don't|can't)(?=[.;]|$)",
+        r"(?:\bNone|\"\"|\b0|\bFalse|\binfinite|\bempty|\bnothing|\belse)(?: (?:when|where|if|of|for|what|is|that|it|without)|:|,)[^.;:]{0,60}?\b(?<!there is )(?<!there are )(?<!does )(?:none|nothing|nobody|it is|it was|it does|it did|it has|they are|they were|they do|they don't|not|it can|it must|there is|there are|isn't|doesn't|don't|can't)(?=[.;]|$)",
         "S",
     ),
     "S02": (
@@ -153,6 +155,14 @@ STRING_OR_COMMENT = re.compile(
     r'''(?s:"""(?:\\.|[^\\])*?"""|\'{3}(?:\\.|[^\\])*?\'{3}|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|#[^\n]*'''
 )
 """A string literal or a comment. Faster than `tokenize`, and as exact up to Python 3.11, which has no nested quotes."""
+_STRING = r"""(?s:"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
+SLASH_COMMENT = re.compile(rf"{_STRING}|(?s:`(?:\\.|[^`\\])*`|/\*.*?\*/)|//[^\n]*")
+HASH_COMMENT = re.compile(rf"{_STRING}|(?<!\S)#[^\n]*")
+LANGUAGES = {
+    **dict.fromkeys((".c", ".h", ".js", ".mjs", ".css", ".go"), SLASH_COMMENT),
+    **dict.fromkeys((".sh", ".toml", ".yml", ".cfg"), HASH_COMMENT),
+}
+"""Pattern of strings and comments, by suffix of the file."""
 
 
 class Hit(NamedTuple):
@@ -194,12 +204,12 @@ def docstrings(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
                     yield after.lineno, prose
 
 
-def comments(source: str) -> Iterator[tuple[int, str]]:
+def comments(source: str, pattern: re.Pattern[str] = STRING_OR_COMMENT) -> Iterator[tuple[int, str]]:
     """Yield the first line and the text of each comment block."""
     block: list[tuple[int, str]] = []
-    for line, alone, comment in single_comments(source):
-        text = comment.lstrip("#:! ").rstrip()
-        if not text or re.match(r"(noqa|type:|pragma|ruff|mypy|fmt|pylint|dialect)", text):
+    for line, alone, comment in single_comments(source, pattern):
+        text = re.sub(r"\n\s*\*", "\n", comment).lstrip("#:!/* \n").rstrip("*/ \n")
+        if not text or re.match(r"#!|\W*(?:noqa|type:|pragma|ruff|mypy|fmt|pylint|dialect)", comment):
             continue
         if block and alone and line == block[-1][0] + 1:
             block.append((line, text))
@@ -211,11 +221,13 @@ def comments(source: str) -> Iterator[tuple[int, str]]:
         yield block[0][0], " ".join(part for _, part in block)
 
 
-def single_comments(source: str) -> Iterator[tuple[int, bool, str]]:
+def single_comments(
+    source: str, pattern: re.Pattern[str] = STRING_OR_COMMENT
+) -> Iterator[tuple[int, bool, str]]:
     """Yield the line of each comment, whether its line has no code, and its text."""
     line, counted = 1, 0
-    for match in STRING_OR_COMMENT.finditer(source):
-        if match[0].startswith("#"):
+    for match in pattern.finditer(source):
+        if match[0].startswith(("#", "//", "/*")):
             line += source.count("\n", counted, match.start())
             counted = match.start()
             before = source[source.rfind("\n", 0, counted) + 1 : counted]
@@ -270,6 +282,18 @@ def check_python(path: Path) -> list[Hit]:
     return [hit for hit in hits if hit.line not in exempt]
 
 
+def check_comments(path: Path) -> list[Hit]:
+    """Return the hits in the comments of a file in another language."""
+    source = path.read_text(encoding="utf-8")
+    lines = source.splitlines()
+    return [
+        hit
+        for line, text in comments(source, LANGUAGES.get(path.suffix, HASH_COMMENT))
+        for hit in prose_hits(path, line, text, "docstring")
+        if "dialect: ok" not in lines[line - 1]
+    ]
+
+
 def check_markdown(path: Path) -> list[Hit]:
     """Return the hits of a Markdown file."""
     hits: list[Hit] = []
@@ -300,12 +324,15 @@ def check_markdown(path: Path) -> list[Hit]:
 
 def check(paths: Iterable[Path]) -> list[Hit]:
     """Return the hits in files and folders."""
+    checks = {".py": check_python, ".md": check_markdown, **dict.fromkeys(LANGUAGES, check_comments)}
     hits: list[Hit] = []
     for root in paths:
-        files = [root] if root.is_file() else sorted([*root.rglob("*.py"), *root.rglob("*.md")])
-        files = [file for file in files if file.parent.name != "results"]  # outputs of measurements
+        files = (
+            [root] if root.is_file() else sorted(path for path in root.rglob("*") if path.suffix in checks)
+        )
         for path in files:
-            hits += check_markdown(path) if path.suffix == ".md" else check_python(path)
+            if path.parent.name != "results":  # outputs of measurements
+                hits += checks.get(path.suffix, check_comments)(path)
     return hits
 
 
@@ -316,6 +343,10 @@ CHECKED = (
     "benchmarks",
     "examples",
     "docs",
+    ".ci/run",
+    ".github",
+    "setup.cfg",
+    "pyproject.toml",
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",

@@ -32,6 +32,28 @@ def test_checker_finds_each_kind_of_fault(code: str, source: str, tmp_path: Path
     assert code in {hit.code for hit in check([file])}
 
 
+@pytest.mark.parametrize(
+    ("name", "code", "comment"),
+    [
+        ("loop.c", 'char *a = "/* it is told */";', "/* rows of\n * which it is told */"),
+        ("loop.h", "int a = '/*';", "int b; // it is told"),
+        ("page.js", "const a = `// it is told`;", "// it is told"),
+        ("queue.mjs", "const a = 'it\\'s // told';", "// it is told"),
+        ("page.css", "a { content: '/* it is told */'; }", "/* rows of\n   which it is told */"),
+        ("queue.go", 'var a = "// it is told"', "\t// it is told"),
+        ("run", "#!/bin/is/told", "echo ${#told} # it is told"),
+        ("next.sh", 'echo "# it is told"', "# it is told"),
+        ("plan.toml", 'a = "# it is told"', "# it is told"),
+        ("test.yml", "a: '# it is told'", "  # it is told"),
+        ("setup.cfg", "a = b#it is told", "# it is told"),
+    ],
+)
+def test_checker_finds_a_fault_only_in_comments(name: str, code: str, comment: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text(f"{code}\n{comment}\n", encoding="utf-8")
+    assert [(hit.code, hit.line) for hit in check([file])] == [("S04", 2)]
+
+
 def test_checker_accepts_plain_english_and_exempt_lines(tmp_path: Path) -> None:
     file = tmp_path / "module.py"
     file.write_text(

@@ -1,4 +1,4 @@
-// Takes the next number in two steps, once for each line of its input. Two of these at once can take the same number:
+// Take the next number in two steps, for each line of the input. Two processes can take the same number:
 //
 //	go build -o next_ticket examples/exec/next_ticket.go
 //	sqlstress exec -c 4 --lines --setup examples/tickets.sql --check examples/tickets_checks.sql -- ./next_ticket

@@ -1,12 +1,12 @@
-// Takes the next number in two steps, once for each line of its input. Two of these at once can take the same number:
+// Take the next number in two steps, for each line of the input. Two processes can take the same number:
 //   sqlstress exec -c 4 --lines --setup examples/tickets.sql --check examples/tickets_checks.sql -- node examples/exec/next_ticket.js
-// With a library of your own, call it in place of sqlite().
+// To test your own library, call it in place of sqlite().
 const { execFileSync } = require("node:child_process");
 const readline = require("node:readline");
 
 function sqlite(statement) {
-  const words = ["-cmd", ".timeout 5000", process.env.SQLSTRESS_DATABASE, statement];
-  return execFileSync("sqlite3", words, { encoding: "utf8" });
+  const options = ["-cmd", ".timeout 5000", process.env.SQLSTRESS_DATABASE, statement];
+  return execFileSync("sqlite3", options, { encoding: "utf8" });
 }
 
 readline.createInterface({ input: process.stdin }).on("line", () => {

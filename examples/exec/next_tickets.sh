@@ -1,5 +1,5 @@
 #!/bin/sh
-# Takes as many numbers as it is told, each in two steps. Two of these at once can take the same number:
+# Take $1 numbers, each in two steps. Two processes can take the same number:
 #   sqlstress exec -c 4 --inner 20 --setup examples/tickets.sql --check examples/tickets_checks.sql -- sh examples/exec/next_tickets.sh {inner}
 set -e
 i=0

@@ -1,4 +1,4 @@
--- A transfer that holds on PostgreSQL: it locks both rows before it reads, in an order that all have in common.
+-- A transfer that is right on PostgreSQL: before it reads, it locks both rows, in the same order in all sessions.
 \set payer random(1, 100)
 \set payee 1 + (:payer + random(0, 98)) % 100
 \set amount random(1, 50)

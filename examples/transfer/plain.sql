@@ -1,7 +1,7 @@
--- A transfer as much code has it: within a transaction it reads both balances, reckons, and writes them back.
--- Whether it holds is up to how transactions are kept apart. SQLite, and PostgreSQL at repeatable read or
--- serializable, refuse who read what is out of date: begun again (--max-tries), it holds. At read committed,
--- PostgreSQL's default, what others wrote meanwhile is gone.
+-- A transfer as in much code: a transaction reads both balances, computes new ones, and writes them back.
+-- The isolation level decides whether it is right. SQLite, and PostgreSQL at repeatable read or serializable,
+-- refuse a write based on outdated reads, and the retry (--max-tries) is right. At read committed, PostgreSQL's
+-- default, the transfer overwrites concurrent changes.
 \set payer random(1, 100)
 \set payee 1 + (:payer + random(0, 98)) % 100
 \set amount random(1, 50)

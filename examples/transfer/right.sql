@@ -1,4 +1,4 @@
--- A transfer that holds: it takes the write lock before it reads.
+-- A transfer that is right: it takes the write lock before it reads.
 \set payer random(1, 100)
 \set payee 1 + (:payer + random(0, 98)) % 100
 \set amount random(1, 50)

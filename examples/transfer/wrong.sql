@@ -1,5 +1,5 @@
--- A transfer that loses updates: it reads both balances, reckons, and writes them back, each by itself.
--- What others wrote meanwhile is gone.
+-- A transfer that loses updates: it reads both balances, each in its own transaction, and writes new ones in a third.
+-- This overwrites changes that were made in between.
 \set payer random(1, 100)
 \set payee 1 + (:payer + random(0, 98)) % 100
 \set amount random(1, 50)

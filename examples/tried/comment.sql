@@ -1,4 +1,4 @@
--- A comment of a ticket of Trac's, as Trac writes it: it counts the comments first.
+-- Add a comment to a ticket as Trac does: count the comments first.
 \set ticket random(1, 5)
 \set time random(1, 9000000000000000)
 BEGIN IMMEDIATE;

@@ -1,4 +1,4 @@
-# Sequel 5.63: with its plugin optimistic_locking no hit is lost; without it some are.
+# Sequel 5.63: no hit is lost with its plugin optimistic_locking, but some are lost without it.
 require "sequel"
 
 db = Sequel.sqlite(ENV["SQLSTRESS_DATABASE"], timeout: 30_000)

@@ -14,7 +14,7 @@ $rule = ["id" => "api", "policy" => "fixed_window", "limit" => 20, "interval" =>
 $limiters = new RateLimiterFactory($rule, new CacheStorage($cache), $locks);
 while (($line = fgets(STDIN)) !== false) {
     try {
-        // Another client after every hundred lines, so that limits are reached again and again.
+        // The client changes after every hundred lines, so that limits are reached often.
         $client = "c" . intdiv((int) $line, 100);
         if ($limiters->create($client)->consume()->isAccepted()) {
             file_put_contents("$path.passed", "$client\n", FILE_APPEND);

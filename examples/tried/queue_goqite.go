@@ -1,4 +1,4 @@
-// goqite 0.4.0: a message goes to one receiver. It works once for each line, and answers.
+// goqite 0.4.0: a message must go to one receiver only. Each line of the input is one operation, with one answer.
 package main
 
 import (

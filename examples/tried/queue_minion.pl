@@ -1,4 +1,4 @@
-# Minion 10.25 with Minion::Backend::SQLite 5.0.7: a job goes to one worker.
+# Minion 10.25 with Minion::Backend::SQLite 5.0.7: a job must go to one worker only.
 use Mojo::Base -strict;
 use Minion;
 

@@ -1,4 +1,4 @@
-// plainjob 0.0.14 with better-sqlite3 12.11.1: a job goes to one worker. It works once for each line, and answers.
+// plainjob 0.0.14, better-sqlite3 12.11.1: a job must go to one worker only. Each input line is one operation.
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import Database from "better-sqlite3";

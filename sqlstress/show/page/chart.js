@@ -1,177 +1,176 @@
-// Where a value stands along an axis, at which values ticks stand, and how numbers are written.
+// Numbers as text, and axes: the positions of values, and the values that get a tick.
 
-const formats = new Map();
-const grouped = (value, options) => {
+const formatters = new Map();
+const format = (value, options) => {
   const key = JSON.stringify(options);
-  if (!formats.has(key)) formats.set(key, new Intl.NumberFormat("en", options));
-  return formats.get(key).format(value);
+  if (!formatters.has(key)) formatters.set(key, new Intl.NumberFormat("en", options));
+  return formatters.get(key).format(value);
 };
 
-// A number with so many digits that count, whatever its size: 12,500; 2.5M; 0.001; 1e-9.
-const brief = (value, digits = 6) => {
+// Return a number with at most `digits` significant digits: 12,500; 2.5M; 0.001; 1e-9.
+const formatNumber = (value, digits = 6) => {
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-5 || size >= 1e12)) {
     return value.toExponential(3).replace(/\.?0+e/, "e").replace("e+", "e");
   }
   const [unit, sign] = size >= 1e6 ? [1e6, "M"] : [1, ""];
-  return grouped(value / unit, { maximumSignificantDigits: digits }) + sign;
+  return format(value / unit, { maximumSignificantDigits: digits }) + sign;
 };
 
-// ".3g": so many digits that count; ".2f": so many decimals. Thousands are always grouped.
-const written = (value, form) => {
+// Return a value in the form ".3g" (significant digits) or ".2f" (decimals), always with grouped thousands.
+const formatValue = (value, form) => {
   if (typeof value !== "number") return String(value ?? "").replace("\u0000", ", ");
   const [, digits, kind] = /^,?\.(\d+)([fg])$/.exec(form || "") || [];
-  if (kind === "f") return grouped(value, { minimumFractionDigits: +digits, maximumFractionDigits: +digits });
-  return brief(value, kind ? +digits : 6);
+  if (kind === "f") return format(value, { minimumFractionDigits: +digits, maximumFractionDigits: +digits });
+  return formatNumber(value, kind ? +digits : 6);
 };
 
-const filled = (template, point) =>
-  template.replace(/%\{(x|y|text)(?::([^}]*))?\}/g, (_, key, form) => written(point[key], form));
+const fillTemplate = (template, point) =>
+  template.replace(/%\{(x|y|text)(?::([^}]*))?\}/g, (_, key, form) => formatValue(point[key], form));
 
-// Every step-th power of ten that lies within.
-const decades = (low, high, step = 1) => {
-  const found = [];
+const powersOfTen = (low, high) => {
+  const first = Math.ceil(Math.log10(low) - 1e-9);
   const last = Math.floor(Math.log10(high) + 1e-9);
-  for (let ten = Math.ceil(Math.log10(low) - 1e-9); ten <= last; ten += step) found.push(Number(`1e${ten}`));
-  return found;
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => Number(`1e${first + index}`));
 };
 
-// Round values, about so many, and so far apart at least.
-const rounds = (low, high, about, least) => {
-  const rough = Math.max(least, (high - low) / Math.max(1, about));
+// Return about `count` round values from `low` to `high`. Their distance is at least `minStep`.
+const roundValues = (low, high, count, minStep) => {
+  const rough = Math.max(minStep, (high - low) / Math.max(1, count));
   const ten = 10 ** Math.floor(Math.log10(rough));
   const step = ten * ([1, 2, 5, 10].find((times) => times * ten >= rough * 0.999) || 10);
-  const found = [];
+  const values = [];
   if (!Number.isFinite(step) || step <= 0) return [low];
-  for (let count = Math.ceil(low / step - 1e-9); count * step <= high + step * 1e-9; count += 1) {
-    if (found.length > 50) break;
-    found.push(Number((count * step).toPrecision(12)));
+  for (let factor = Math.ceil(low / step - 1e-9); factor * step <= high + step * 1e-9; factor += 1) {
+    if (values.length > 50) break;
+    values.push(Number((factor * step).toPrecision(12)));
   }
-  return found;
+  return values;
 };
 
-// What a numeric axis spans: what there is to show, and a little more.
-const spanned = (spec, values) => {
-  const known = values.filter((value) => typeof value === "number" && (spec.type !== "log" || value > 0));
+// Return the range of a numeric axis, in data units: all values, and a margin.
+const rangeOf = (spec, values) => {
+  const numbers = values.filter((value) => typeof value === "number" && (spec.type !== "log" || value > 0));
   let low = Infinity;
   let high = -Infinity;
-  for (const value of known) {
+  for (const value of numbers) {
     low = Math.min(low, value);
     high = Math.max(high, value);
   }
   if (low > high) return spec.type === "log" ? [0.1, 10] : [0, 1];
   if (spec.type === "log") {
-    // Of a scale with fewer than two ticks nobody can tell that it is one.
-    if (!spec.tickvals && decades(low, high).length < 2) {
+    // Only two or more ticks show that a scale is logarithmic.
+    if (!spec.tickvals && powersOfTen(low, high).length < 2) {
       low = 10 ** Math.floor(Math.log10(low) + 1e-9);
       high = Math.max(10 ** Math.ceil(Math.log10(high) - 1e-9), low * 10);
     }
-    const more = (high / low) ** 0.03;
-    return [low / Math.max(more, 1.02), high * Math.max(more, 1.02)];
+    const margin = Math.max((high / low) ** 0.03, 1.02);
+    return [low / margin, high * margin];
   }
   const zero = spec.rangemode === "tozero";
   if (zero) [low, high] = [Math.min(0, low), Math.max(0, high)];
-  const room = (high - low || Math.abs(high) || 1) * 0.05;
-  return [zero && low === 0 ? 0 : low - room, zero && high === 0 ? 0 : high + room];
+  const margin = (high - low || Math.abs(high) || 1) * 0.05;
+  return [zero && low === 0 ? 0 : low - margin, zero && high === 0 ? 0 : high + margin];
 };
 
-// An axis: `at` says where a value stands, 0 being its begin and 1 its end.
-const axisOf = (spec, values, zoomed) => {
+// Return an axis: share(value) is a position from 0 (start) to 1 (end), valueAt the inverse, `band` a name's share.
+const axisOf = (spec, values, zoomRange) => {
   if (spec.type === "category" || values.some((value) => typeof value === "string")) {
     const names = [...new Set(values.filter((value) => value !== null))];
-    const places = new Map(names.map((name, place) => [name, place]));
-    return { spec, names, at: (name) => (places.get(name) + 0.5) / names.length, band: 1 / names.length };
+    const indexes = new Map(names.map((name, index) => [name, index]));
+    return { spec, names, share: (name) => (indexes.get(name) + 0.5) / names.length, band: 1 / names.length };
   }
-  const [low, high] = zoomed || spec.range || spanned(spec, values);
-  const turned = spec.type === "log" ? Math.log10 : (value) => value;
-  const begin = turned(low);
-  const length = turned(high) - begin || 1;
-  const back = (share) => (spec.type === "log" ? 10 ** (begin + share * length) : begin + share * length);
-  return { spec, low, high, zoomed: Boolean(zoomed), back, at: (value) => (turned(value) - begin) / length };
+  const [low, high] = zoomRange || spec.range || rangeOf(spec, values);
+  const scale = spec.type === "log" ? Math.log10 : (value) => value;
+  const begin = scale(low);
+  const length = scale(high) - begin || 1;
+  const valueAt = (share) => (spec.type === "log" ? 10 ** (begin + share * length) : begin + share * length);
+  return { spec, low, high, valueAt, share: (value) => (scale(value) - begin) / length };
 };
 
-const spread = (values, room, size) => {
+// Return whether labels fit: whether distance(a, b) of neighbours is at least size(b), the label's size, in pixels.
+const labelsFit = (values, distance, size) =>
+  values.every((value, index) => index === 0 || distance(values[index - 1], value) >= size(value));
+
+// Return every n-th of the values, with the smallest n for which the labels fit.
+const thinOut = (values, distance, size) => {
   for (let step = 1; step < values.length; step += 1) {
-    const kept = values.filter((_, place) => place % step === 0);
-    const wide = kept.every((value, place) => place === 0 || room(kept[place - 1], value) >= size(value));
-    if (wide) return kept;
+    const selection = values.filter((_, index) => index % step === 0);
+    if (labelsFit(selection, distance, size)) return selection;
   }
   return values.slice(0, 1);
 };
 
-// The values that get a tick on an axis so many pixels long; `size` says what a label needs of them, and round
-// values stand `apart` as far as that.
-const ticksOf = (axis, pixels, size, apart = 45) => {
+// Return the values that get a tick. `pixels` is the length of the axis, size(value) the space that a label needs,
+// and `spacing` the usual distance of round values, all in pixels.
+const ticksOf = (axis, pixels, size, spacing = 45) => {
   if (axis.names) return axis.names;
   const { spec, low, high } = axis;
-  const room = (one, other) => Math.abs(axis.at(other) - axis.at(one)) * pixels;
+  const distance = (a, b) => Math.abs(axis.share(b) - axis.share(a)) * pixels;
   let values = (spec.tickvals || []).filter((value) => value >= low && value <= high);
-  if (values.length < 2 && spec.type === "log") values = decades(low, high);
+  if (values.length < 2 && spec.type === "log") values = powersOfTen(low, high);
   if (values.length < 2) {
-    const fitting = (about) => rounds(low, high, about, spec.whole ? 1 : 0);
-    let about = Math.max(2, Math.floor(pixels / apart));
-    const wide = (found) => found.every((one, place) => !place || room(found[place - 1], one) >= size(one));
-    while (about > 2 && !wide(fitting(about))) about -= 1;
-    values = fitting(about);
+    let count = Math.max(2, Math.floor(pixels / spacing));
+    const nextValues = () => roundValues(low, high, count, spec.whole ? 1 : 0);
+    while (count > 2 && !labelsFit(nextValues(), distance, size)) count -= 1;
+    values = nextValues();
   }
-  return spread(values, room, size);
+  return thinOut(values, distance, size);
 };
 
-// Traces as marks of an SVG: lines, points, bars. Colours stay names of the page's style, so that
-// they follow it. A mark that is drawn is kept in `hits`, for the pointer.
+// Marks of the traces in an SVG: lines, points and bars. Colours stay names of the page's style, so that they change
+// with it. `hits` collects the positions of marks, in pixels, for the pointer.
 
 const node = (parent, name, attributes = {}, style = {}) => {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) {
-    made.setAttribute(key, typeof value === "number" ? Number(value.toFixed(2)) : value);
+    element.setAttribute(key, typeof value === "number" ? Number(value.toFixed(2)) : value);
   }
-  for (const [key, value] of Object.entries(style)) made.style[key] = value;
-  parent.append(made);
-  return made;
+  for (const [key, value] of Object.entries(style)) element.style[key] = value;
+  parent.append(element);
+  return element;
 };
 
 const paint = (name) => (name && name.startsWith("--") ? `var(${name})` : name || "currentColor");
 const DASHES = { dash: "7 5", dot: "2 4", dashdot: "7 4 2 4" };
 
 const pen = document.createElement("canvas").getContext("2d");
-const widthOf = (words, bold = false) => {
-  pen.font = `${bold ? "600 " : ""}12px ${getComputedStyle(document.body).fontFamily}`;
-  return pen.measureText(words).width;
+const widthOf = (text) => {
+  pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  return pen.measureText(text).width;
 };
 
-// As much of a text as there is room for.
-const cut = (words, room) => {
-  if (widthOf(words) <= room) return words;
-  let kept = words.length;
-  while (kept > 1 && widthOf(`${words.slice(0, kept)}…`) > room) kept -= 1;
-  return `${words.slice(0, kept)}…`;
+// Return the text, shortened with "…" if it is wider than `room` pixels.
+const shorten = (text, room) => {
+  if (widthOf(text) <= room) return text;
+  let length = text.length;
+  while (length > 1 && widthOf(`${text.slice(0, length)}…`) > room) length -= 1;
+  return `${text.slice(0, length)}…`;
 };
 
-// A text in lines that fit, broken after spaces and hyphens.
-const wrapped = (words, room) => {
+// Return the text in lines of at most `room` pixels, broken after spaces and hyphens. Longer words are shortened.
+const wrapText = (text, room) => {
   const lines = [""];
-  for (const part of words.match(/[^ -]*[ -]?/g).filter(Boolean)) {
+  for (const part of text.match(/[^ -]*[ -]?/g).filter(Boolean)) {
     if (lines.at(-1) && widthOf(lines.at(-1) + part.trimEnd()) > room) lines.push("");
     lines[lines.length - 1] += part;
   }
-  return lines.map((line) => cut(line.trim(), room));
+  return lines.map((line) => shorten(line.trim(), room));
 };
 
-const label = (parent, words, x, y, anchor = "middle", style = {}) => {
-  const made = node(parent, "text", { x, y, "text-anchor": anchor }, { fill: "var(--ink)", ...style });
-  made.textContent = words;
-  return made;
+const label = (parent, text, x, y, anchor = "middle", style = {}) => {
+  const element = node(parent, "text", { x, y, "text-anchor": anchor }, { fill: "var(--ink)", ...style });
+  element.textContent = text;
+  return element;
 };
 
-const isNumber = (value) => typeof value === "number";
-
-// The path of a line. Where a value is missing, it is broken off.
+// Return the path of a line, with gaps at missing points, or of the area above y = `floor` if that is not null.
 const pathOf = (points, shape, floor) => {
   let path = "";
-  let before = null;
+  let previous = null;
   const close = () => {
-    if (before && floor !== null) path += `V${floor}`;
-    before = null;
+    if (previous && floor !== null) path += `V${floor}`;
+    previous = null;
   };
   for (const point of points) {
     if (!point) {
@@ -179,11 +178,11 @@ const pathOf = (points, shape, floor) => {
       continue;
     }
     const [x, y] = point.map((value) => Number(value.toFixed(2)));
-    if (!before) path += floor === null ? `M${x} ${y}` : `M${x} ${floor}V${y}`;
+    if (!previous) path += floor === null ? `M${x} ${y}` : `M${x} ${floor}V${y}`;
     else if (shape === "hv") path += `H${x}V${y}`;
-    else if (shape === "hvh") path += `H${(before[0] + x) / 2}V${y}H${x}`;
+    else if (shape === "hvh") path += `H${(previous[0] + x) / 2}V${y}H${x}`;
     else path += `L${x} ${y}`;
-    before = [x, y];
+    previous = [x, y];
   }
   close();
   return path;
@@ -193,19 +192,19 @@ const marker = (parent, trace, x, y) => {
   const { color, size = 7, symbol, opacity = 1 } = trace.marker || {};
   const style = { fill: paint(color), fillOpacity: opacity };
   if (symbol !== "diamond") return node(parent, "circle", { cx: x, cy: y, r: size / 2, class: "mark" }, style);
-  const far = size * 0.7;
-  const points = `${x},${y - far} ${x + far},${y} ${x},${y + far} ${x - far},${y}`;
+  const reach = size * 0.7;
+  const points = `${x},${y - reach} ${x + reach},${y} ${x},${y + reach} ${x - reach},${y}`;
   return node(parent, "polygon", { points, class: "mark" }, style);
 };
 
 const errorBars = (parent, trace, frame) => {
   const { array, arrayminus, color } = trace.error_y;
-  trace.points.forEach((point, place) => {
-    const at = frame.place(point);
-    const [above, below] = [point.y + array[place], point.y - arrayminus[place]];
-    if (!at || !(above > below)) return;
-    const x = at[0];
-    const [top, end] = [above, below].map((value) => frame.y(value));
+  trace.points.forEach((point, index) => {
+    const position = frame.position(point);
+    const [high, low] = [point.y + array[index], point.y - arrayminus[index]];
+    if (!position || !(high > low)) return;
+    const x = position[0];
+    const [top, end] = [high, low].map((value) => frame.y(value));
     const bottom = Number.isFinite(end) ? end : frame.floor;
     const d = `M${x - 4} ${top}H${x + 4}M${x} ${top}V${bottom}M${x - 4} ${bottom}H${x + 4}`;
     node(parent, "path", { d }, { stroke: paint(color), strokeWidth: 1.2, fill: "none" });
@@ -214,7 +213,7 @@ const errorBars = (parent, trace, frame) => {
 
 const scatter = (parent, trace, frame, hits) => {
   const { line = {}, mode = "lines" } = trace;
-  const points = trace.points.map((point) => frame.place(point));
+  const points = trace.points.map((point) => frame.position(point));
   if (mode.includes("lines")) {
     const style = {
       fill: "none", stroke: paint(line.color), strokeWidth: line.width || 2, opacity: trace.opacity ?? 1,
@@ -226,34 +225,34 @@ const scatter = (parent, trace, frame, hits) => {
     node(parent, "path", { d: pathOf(points, line.shape, null), class: "line" }, style);
   }
   if (trace.error_y) errorBars(parent, trace, frame);
-  points.forEach((at, place) => {
-    if (!at) return;
-    if (mode.includes("markers")) marker(parent, trace, ...at);
-    if (trace.hoverinfo !== "skip") hits.push({ x: at[0], y: at[1], trace, point: trace.points[place] });
+  points.forEach((position, index) => {
+    if (!position) return;
+    if (mode.includes("markers")) marker(parent, trace, ...position);
+    if (trace.hoverinfo !== "skip") hits.push({ x: position[0], y: position[1], trace, point: trace.points[index] });
   });
 };
 
-const WIDEST_BAR = 72;
+const MAX_BAR_WIDTH = 72;
 
-// Bars beside each other or upon each other; they begin at zero, by the logarithm at the axis's begin.
+// Draw bars side by side, or stacked. They begin at zero, or at the start of a logarithmic axis, which has no zero.
 const bars = (parent, traces, frame, stacked, hits) => {
-  const reached = new Map();
+  const sums = new Map();
   traces.forEach((trace, number) => {
-    const lying = trace.orientation === "h";
+    const isHorizontal = trace.orientation === "h";
     for (const point of trace.points) {
-      const [name, value] = lying ? [point.y, point.x] : [point.x, point.y];
-      const [along, across] = lying ? [frame.x, frame.y] : [frame.y, frame.x];
-      if (!isNumber(value)) continue;
-      const band = Math.min(frame.band * 0.8, (stacked ? 1 : traces.length) * WIDEST_BAR);
+      const [name, value] = isHorizontal ? [point.y, point.x] : [point.x, point.y];
+      const [along, across] = isHorizontal ? [frame.x, frame.y] : [frame.y, frame.x];
+      if (typeof value !== "number") continue;
+      const band = Math.min(frame.band * 0.8, (stacked ? 1 : traces.length) * MAX_BAR_WIDTH);
       const width = stacked ? band : band / traces.length;
-      const begin = stacked ? reached.get(name) || 0 : 0;
-      reached.set(name, begin + value);
+      const begin = stacked ? sums.get(name) || 0 : 0;
+      sums.set(name, begin + value);
       const from = frame.logarithmic ? frame.begin : along(begin);
       const to = along(begin + value);
       if (!Number.isFinite(to)) continue;
       const side = across(name) - band / 2 + (stacked ? 0 : number * width);
       const [low, length] = [Math.min(from, to), Math.abs(to - from)];
-      const [x, y, w, h] = lying ? [low, side, length, width] : [side, low, width, length];
+      const [x, y, w, h] = isHorizontal ? [low, side, length, width] : [side, low, width, length];
       const style = { fill: paint(trace.marker.color) };
       node(parent, "rect", { x, y, width: w, height: Math.max(h, 0.5), class: "bar" }, style);
       hits.push({ x: x + w / 2, y: y + h / 2, half: [w / 2, h / 2], trace, point });
@@ -261,15 +260,15 @@ const bars = (parent, traces, frame, stacked, hits) => {
   });
 };
 
-// The names below a chart, each beside a sample of what it names.
+// The legend: names below a chart, each with a sample of its line or bar.
 
 const legendOf = (traces, layout) => {
-  const named = traces.filter((trace) => trace.name && trace.showlegend !== false);
-  const keys = [...new Map(named.map((trace) => [trace.group, trace])).values()];
+  const namedTraces = traces.filter((trace) => trace.name && trace.showlegend !== false);
+  const keys = [...new Map(namedTraces.map((trace) => [trace.group, trace])).values()];
   return layout.showlegend === false || layout.multiples || keys.length < 2 ? [] : keys;
 };
 
-// What is drawn of a trace, small: lines of one colour are told apart by their dashes.
+// Draw a small sample of a trace. Its dashes distinguish lines of the same colour.
 const sample = (key, trace, x, y, colour) => {
   const dashes = DASHES[trace.line?.dash];
   if (!dashes) {
@@ -279,41 +278,41 @@ const sample = (key, trace, x, y, colour) => {
   return node(key, "path", { d: `M${x} ${y + 2}h16` }, { stroke: colour, strokeWidth: 3, strokeDasharray: dashes });
 };
 
-// Draws names below the chart, and returns how high they are. A click hides what has the name, or shows it.
-const drawLegend = (svg, keys, width, top, state, again) => {
+// Draw the legend from height `top` on; return its height in pixels. A click on a name hides or shows its traces.
+const drawLegend = (svg, keys, width, top, state, redraw) => {
   let [x, y] = [2, top];
   for (const trace of keys) {
-    const words = cut(trace.name, width - 30);
-    const long = 22 + widthOf(words);
-    if (x > 2 && x + long > width) [x, y] = [2, y + 22];
-    const hidden = state.hidden.has(trace.group);
-    const key = node(svg, "g", { class: "key", tabindex: 0, role: "button", "aria-pressed": !hidden });
-    key.style.opacity = hidden ? 0.4 : 1;
-    node(key, "rect", { x, y: y - 12, width: long, height: 20 }, { fill: "transparent" });
-    const colour = paint(trace.marker?.color || trace.line?.color);
-    sample(key, trace, x, y - 6, colour);
-    label(key, words, x + 19, y + 2, "start");
+    const text = shorten(trace.name, width - 30);
+    const length = 22 + widthOf(text);
+    if (x > 2 && x + length > width) [x, y] = [2, y + 22];
+    const isHidden = state.hidden.has(trace.group);
+    const key = node(svg, "g", { class: "key", tabindex: 0, role: "button", "aria-pressed": !isHidden });
+    key.style.opacity = isHidden ? 0.4 : 1;
+    node(key, "rect", { x, y: y - 12, width: length, height: 20 }, { fill: "transparent" });
+    sample(key, trace, x, y - 6, paint(trace.marker?.color || trace.line?.color));
+    label(key, text, x + 19, y + 2, "start");
     const toggle = () => {
       if (!state.hidden.delete(trace.group)) state.hidden.add(trace.group);
-      again();
+      redraw();
     };
     key.addEventListener("click", toggle);
     key.addEventListener("keydown", (event) => { if (["Enter", " "].includes(event.key)) toggle(); });
-    x += long + 18;
+    x += length + 18;
   }
   return keys.length ? y - top + 20 : 0;
 };
 
-// A chart: its axes, and its frames: one, or a small one for each of many lines.
+// A chart: its axes, and one frame for all traces, or a small frame for each of many lines.
 
 const HEIGHT = 300;
-const MULTIPLE = { height: 120, least: 120, most: 4, gap: 14, title: 20 };
-const LINE = 15;
+const MULTIPLE = { height: 120, minWidth: 120, maxColumns: 4, gap: 14, title: 20 };
+const LINE_HEIGHT = 15;
+const tickHeight = () => LINE_HEIGHT + 4;
 
 const traceOf = (trace) => {
   const { x = [], y = [] } = trace;
-  const names = Array.isArray(y[0]) ? y[0].map((group, place) => `${group}\u0000${y[1][place]}`) : y;
-  const points = x.map((at, place) => ({ x: at, y: names[place], text: trace.text?.[place] }));
+  const names = Array.isArray(y[0]) ? y[0].map((group, index) => `${group}\u0000${y[1][index]}`) : y;
+  const points = x.map((value, index) => ({ x: value, y: names[index], text: trace.text?.[index] }));
   const group = trace.legendgroup || trace.name || "";
   return { ...trace, group, points };
 };
@@ -329,192 +328,193 @@ const stackedSums = (traces) => {
   return [...sums.values()];
 };
 
+// Return all values that the axis `name` ("x" or "y") must include: points, ends of error bars and bars, levels.
 const valuesOn = (name, traces, layout) => {
-  const found = traces.flatMap((trace) => {
+  const values = traces.flatMap((trace) => {
     const { array = [], arrayminus = [] } = (name === "y" && trace.error_y) || {};
-    const own = trace.points.map((point) => point[name]);
-    const above = array.map((more, place) => trace.points[place].y + more);
-    const below = arrayminus.map((less, place) => trace.points[place].y - less);
-    const last = (trace.orientation === "h" ? "x" : "y") === name;
-    return [...own, ...above, ...below, ...(trace.type === "bar" && last ? [0] : [])];
+    const highs = array.map((plus, index) => trace.points[index].y + plus);
+    const lows = arrayminus.map((minus, index) => trace.points[index].y - minus);
+    const isLength = (trace.orientation === "h" ? "x" : "y") === name;
+    const zero = trace.type === "bar" && isLength ? [0] : [];
+    return [...trace.points.map((point) => point[name]), ...highs, ...lows, ...zero];
   });
   if (layout.barmode === "stack" && traces.some((trace) => (trace.orientation === "h") === (name === "x"))) {
-    found.push(...stackedSums(traces));
+    values.push(...stackedSums(traces));
   }
-  if (name === "y") found.push(...(layout.shapes || []).map((shape) => shape.y0));
-  return found;
+  if (name === "y") values.push(...(layout.shapes || []).map((shape) => shape.y0));
+  return values;
 };
 
-const tickLabel = (axis, value) => (axis.names ? value.split("\u0000").at(-1) : brief(value));
+const tickLabel = (axis, value) => (axis.names ? value.split("\u0000").at(-1) : formatNumber(value));
 
-// How wide the names are that stand beside the y axis: those of groups, and those of ticks.
+// Return the widths in pixels of the names at the y axis: those of groups, and those of ticks.
 const namesWidth = (axis, width) => {
   const parts = axis.names.map((name) => name.split("\u0000"));
-  const widest = (place) => Math.max(0, ...parts.map((part) => (part.at(place) ? widthOf(part.at(place)) : 0)));
+  const widest = (index) => Math.max(0, ...parts.map((part) => (part.at(index) ? widthOf(part.at(index)) : 0)));
   const groups = parts[0]?.length > 1 ? Math.min(widest(0) + 14, width * 0.25) : 0;
   return [groups, Math.min(widest(-1), width * (groups ? 0.3 : 0.45))];
 };
 
 const drawY = (svg, axis, box, frame, first) => {
-  for (const value of ticksOf(axis, box.height, () => LINE + 4)) {
+  for (const value of ticksOf(axis, box.height, tickHeight)) {
     const y = frame.y(value);
     const line = { x1: box.x, x2: box.x + box.width, y1: y, y2: y };
     if (!axis.names) node(svg, "line", line, { stroke: "var(--rule)" });
     if (!first) continue;
-    const words = cut(tickLabel(axis, value), box.names);
-    label(svg, words, box.x - 7, y + 4, "end").setAttribute("data-y", value);
+    label(svg, shorten(tickLabel(axis, value), box.names), box.x - 7, y + 4, "end").setAttribute("data-y", value);
   }
   if (!axis.names || !first || !box.groups) return;
-  let before = null;
+  let previous = null;
   for (const name of axis.names) {
     const [group] = name.split("\u0000");
-    if (group === before) continue;
+    if (group === previous) continue;
     const y = frame.y(name);
     const top = y - frame.band / 2;
-    if (before !== null) {
+    if (previous !== null) {
       node(svg, "line", { x1: 0, x2: box.x + box.width, y1: top, y2: top }, { stroke: "var(--rule)" });
     }
-    label(svg, cut(group, box.groups - 8), 2, y + 4, "start", { fontWeight: 600 });
-    before = group;
+    label(svg, shorten(group, box.groups - 8), 2, y + 4, "start", { fontWeight: 600 });
+    previous = group;
   }
 };
 
-// Whether each name has room for itself, in lines that hold whole words.
-const fitting = (names, room) => names.every((name) => wrapped(name, room).every((line) => !line.endsWith("…")));
+// Return whether no name must be shortened to fit into lines of `room` pixels.
+const namesFit = (names, room) => names.every((name) => wrapText(name, room).every((line) => !line.endsWith("…")));
 
 const drawX = (svg, axis, box, frame) => {
   const size = (value) => widthOf(tickLabel(axis, value)) + 10;
   const bottom = box.y + box.height;
   const room = (axis.band || 0) * box.width - 4;
-  const values = axis.names && !fitting(axis.names, room)
-    ? spread(axis.names, (one, other) => frame.x(other) - frame.x(one), size)
+  const values = axis.names && !namesFit(axis.names, room)
+    ? thinOut(axis.names, (a, b) => frame.x(b) - frame.x(a), size)
     : ticksOf(axis, box.width, size, 80);
   for (const value of values) {
     const x = frame.x(value);
     const line = { x1: x, x2: x, y1: box.y, y2: bottom };
     if (!axis.names) node(svg, "line", line, { stroke: "var(--rule)" });
-    const lines = axis.names && values.length === axis.names.length ? wrapped(value, room) : [tickLabel(axis, value)];
-    lines.forEach((words, place) => {
-      const made = label(svg, words, x, bottom + LINE * (place + 1));
-      if (!place) made.setAttribute("data-x", value);
+    const lines = values.length === axis.names?.length ? wrapText(value, room) : [tickLabel(axis, value)];
+    lines.forEach((text, index) => {
+      const element = label(svg, text, x, bottom + LINE_HEIGHT * (index + 1));
+      if (!index) element.setAttribute("data-x", value);
     });
   }
 };
 
+// Return a frame. x and y convert values to pixels; `position` converts a point, or returns null if a value is missing.
 const frameOf = (box, xAxis, yAxis, layout) => {
-  const turned = yAxis.names && layout.yaxis?.autorange === "reversed";
-  const x = (value) => box.x + xAxis.at(value) * box.width;
-  const y = (value) => box.y + (turned ? yAxis.at(value) : 1 - yAxis.at(value)) * box.height;
-  const lying = Boolean(yAxis.names);
-  const place = (point) => {
+  const isReversed = yAxis.names && layout.yaxis?.autorange === "reversed";
+  const x = (value) => box.x + xAxis.share(value) * box.width;
+  const y = (value) => box.y + (isReversed ? yAxis.share(value) : 1 - yAxis.share(value)) * box.height;
+  const isHorizontal = Boolean(yAxis.names);
+  const position = (point) => {
     if (point.x === null || point.y === null) return null;
-    const at = [x(point.x), y(point.y)];
-    return at.every(Number.isFinite) ? at : null;
+    const pixels = [x(point.x), y(point.y)];
+    return pixels.every(Number.isFinite) ? pixels : null;
   };
   return {
-    x, y, place, box, xAxis, yAxis,
+    x, y, position, box, xAxis, yAxis,
     floor: box.y + box.height,
     band: yAxis.names ? yAxis.band * box.height : (xAxis.band || 0) * box.width,
-    bandX: (xAxis.band || 0) * box.width,
-    begin: lying ? box.x : box.y + box.height,
-    logarithmic: (lying ? xAxis : yAxis).spec.type === "log",
+    begin: isHorizontal ? box.x : box.y + box.height,
+    logarithmic: (isHorizontal ? xAxis : yAxis).spec.type === "log",
   };
 };
 
-// A window through which marks are seen: what a part enlarged leaves outside is not.
-const windowOn = (svg, { x, y, width, height }) => {
+// Return an element that shows only marks within the box: after a zoom, other marks are outside.
+const clipTo = (svg, { x, y, width, height }) => {
   const edge = 6;
   const [left, top, wide, high] = [x - edge, y - edge, width + 2 * edge, height + 2 * edge];
   return node(svg, "svg", { x: left, y: top, width: wide, height: high, viewBox: `${left} ${top} ${wide} ${high}` });
 };
 
 const drawMarks = (parent, traces, frame, layout, hits) => {
-  const barred = traces.filter((trace) => trace.type === "bar");
-  if (barred.length) bars(parent, barred, frame, layout.barmode === "stack", hits);
+  const barTraces = traces.filter((trace) => trace.type === "bar");
+  if (barTraces.length) bars(parent, barTraces, frame, layout.barmode === "stack", hits);
   for (const { y0, line } of layout.shapes || []) {
     const d = `M${frame.box.x} ${frame.y(y0)}h${frame.box.width}`;
     node(parent, "path", { d }, { stroke: paint(line.color), strokeDasharray: DASHES[line.dash] || "none" });
   }
-  for (const trace of traces.filter((one) => one.type === "scatter")) scatter(parent, trace, frame, hits);
+  for (const trace of traces.filter(({ type }) => type === "scatter")) scatter(parent, trace, frame, hits);
 };
 
-// The others of a small multiple: there to be compared with, in the colour of rules.
-const faint = (trace) => ({
+// Return a trace as a faint line. A small frame shows the other frames' lines like this, for comparison.
+const faintTrace = (trace) => ({
   ...trace, line: { ...trace.line, color: "--faint", width: 1 }, mode: trace.mode.replace("+markers", ""),
   hoverinfo: "skip", error_y: undefined,
 });
 
 const framesOf = (layout, traces) => {
-  if (!layout.multiples) return [{ title: "", traces, behind: [] }];
+  if (!layout.multiples) return [{ title: "", traces, faintTraces: [] }];
   return [...new Set(traces.map((trace) => trace.group))].map((group) => ({
     title: group,
     traces: traces.filter((trace) => trace.group === group),
-    behind: traces.filter((one) => one.group !== group && one.mode.includes("lines")).map(faint),
+    faintTraces: traces.filter(({ group: other, mode }) => other !== group && mode.includes("lines")).map(faintTrace),
   }));
 };
 
-// The boxes of the frames, and how high all of them are.
+// Return the boxes of the frames, and their total height, in pixels.
 const boxesOf = (frames, layout, room, height) => {
   if (!layout.multiples) return [[{ ...room, height }], height];
-  const { most, least, gap, title } = MULTIPLE;
-  const fitting = Math.max(1, Math.min(most, Math.floor((room.width + gap) / (least + gap))));
-  const columns = Math.ceil(frames.length / Math.ceil(frames.length / fitting));
+  const { maxColumns, minWidth, gap, title } = MULTIPLE;
+  const limit = Math.max(1, Math.min(maxColumns, Math.floor((room.width + gap) / (minWidth + gap))));
+  const columns = Math.ceil(frames.length / Math.ceil(frames.length / limit));
   const width = (room.width - gap * (columns - 1)) / columns;
-  const row = MULTIPLE.height + title + LINE + 10;
-  const boxes = frames.map((_, place) => ({
-    ...room, width, height: MULTIPLE.height, first: place % columns === 0,
-    x: room.x + (place % columns) * (width + gap), y: room.y + Math.floor(place / columns) * row + title,
+  const row = MULTIPLE.height + title + LINE_HEIGHT + 10;
+  const boxes = frames.map((_, index) => ({
+    ...room, width, height: MULTIPLE.height, first: index % columns === 0,
+    x: room.x + (index % columns) * (width + gap), y: room.y + Math.floor(index / columns) * row + title,
   }));
-  return [boxes, Math.ceil(frames.length / columns) * row - LINE - 10];
+  return [boxes, Math.ceil(frames.length / columns) * row - LINE_HEIGHT - 10];
 };
 
 const titleOf = (spec) => spec?.title?.text || "";
 
-// Draws a view into its canvas; returns what the pointer needs to find its way.
-const drawChart = (canvas, view, state, width, again) => {
+// Draw a view into its canvas, `width` pixels wide. Return the SVG element, and its frames and hits for the pointer.
+// `state` has the hidden groups and the zoom, and redraw() draws the chart again after a change of it.
+const drawChart = (canvas, view, state, width, redraw) => {
   const { layout } = view;
-  const all = view.data.map(traceOf);
-  const traces = all.filter((trace) => !state.hidden.has(trace.group));
+  const allTraces = view.data.map(traceOf);
+  const traces = allTraces.filter((trace) => !state.hidden.has(trace.group));
   const [xAxis, yAxis] = ["x", "y"].map((name) =>
     axisOf(layout[`${name}axis`] || {}, valuesOn(name, traces, layout), state.zoom?.[name]));
   const [titleX, titleY] = [titleOf(layout.xaxis), titleOf(layout.yaxis)];
-  const own = layout.height || HEIGHT;
-  const tall = layout.multiples ? MULTIPLE.height : own - 70;
+  const viewHeight = layout.height || HEIGHT;
+  const axisHeight = layout.multiples ? MULTIPLE.height : viewHeight - 70;
   const [groups, names] = yAxis.names
     ? namesWidth(yAxis, width)
-    : [0, Math.max(0, ...ticksOf(yAxis, tall, () => LINE + 4).map((value) => widthOf(brief(value)))) + 2];
+    : [0, Math.max(0, ...ticksOf(yAxis, axisHeight, tickHeight).map((value) => widthOf(formatNumber(value)))) + 2];
   const left = names + groups + 10 + (titleY ? 18 : 0);
   const room = { x: left, y: 10, width: Math.max(60, width - left - 14), names, groups, first: true };
-  const most = xAxis.names
-    ? Math.max(1, ...xAxis.names.map((one) => wrapped(one, xAxis.band * room.width - 4).length)) : 1;
-  const below = LINE * most + 8 + (titleX ? 20 : 0);
-  const frames = framesOf(layout, traces);
-  const [boxes, high] = boxesOf(frames, layout, room, own - 10 - below);
+  const maxLines = xAxis.names
+    ? Math.max(1, ...xAxis.names.map((name) => wrapText(name, xAxis.band * room.width - 4).length)) : 1;
+  const below = LINE_HEIGHT * maxLines + 8 + (titleX ? 20 : 0);
+  const contents = framesOf(layout, traces);
+  const [boxes, boxesHeight] = boxesOf(contents, layout, room, viewHeight - 10 - below);
   canvas.replaceChildren();
   const svg = node(canvas, "svg", { class: "chart", width, role: "group" }, {
     font: `12px ${getComputedStyle(document.body).fontFamily}`,
   });
   const hits = [];
-  const drawn = frames.map((one, place) => {
-    const box = boxes[place];
+  const frames = contents.map((content, index) => {
+    const box = boxes[index];
     const frame = frameOf(box, xAxis, yAxis, layout);
     drawY(svg, yAxis, box, frame, box.first);
     drawX(svg, xAxis, box, frame);
-    if (one.title) label(svg, cut(one.title, box.width), box.x, box.y - 7, "start", { fontWeight: 600 });
-    const seen = windowOn(svg, box);
-    for (const trace of one.behind) scatter(seen, trace, frame, []);
-    drawMarks(seen, one.traces, frame, layout, hits);
+    if (content.title) label(svg, shorten(content.title, box.width), box.x, box.y - 7, "start", { fontWeight: 600 });
+    const clip = clipTo(svg, box);
+    for (const trace of content.faintTraces) scatter(clip, trace, frame, []);
+    drawMarks(clip, content.traces, frame, layout, hits);
     return frame;
   });
   const muted = { fill: "var(--muted)" };
-  const bottom = room.y + high + below;
+  const bottom = room.y + boxesHeight + below;
   if (titleX) label(svg, titleX, left + room.width / 2, bottom - 6, "middle", muted);
   if (titleY) {
-    const middle = room.y + high / 2;
+    const middle = room.y + boxesHeight / 2;
     label(svg, titleY, 12, middle, "middle", muted).setAttribute("transform", `rotate(-90 12 ${middle})`);
   }
-  const height = bottom + drawLegend(svg, legendOf(all, layout), width, bottom + 18, state, again) + 4;
+  const height = bottom + drawLegend(svg, legendOf(allTraces, layout), width, bottom + 18, state, redraw) + 4;
   svg.setAttribute("height", height);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  return { svg, hits, frames: drawn, width, height };
+  return { svg, hits, frames, width };
 };

@@ -1,6 +1,6 @@
-// What the pointer does on a chart: it is told the figure below it, and a part that it drags is enlarged.
+// The pointer on a chart: figures of the mark below it are shown, and a dragged part is enlarged.
 
-const NEAR = 36;
+const MAX_DISTANCE = 36;
 
 const distance = (hit, x, y, sideways) => {
   if (hit.half) {
@@ -10,18 +10,18 @@ const distance = (hit, x, y, sideways) => {
   return sideways ? Math.abs(hit.x - x) : Math.hypot(hit.x - x, hit.y - y);
 };
 
-// The nearest mark; along an axis of steps the nearest of each trace.
+// Return the nearest hit within MAX_DISTANCE pixels, as a list. If `sideways`, return one per trace, by x only.
 const nearest = (hits, x, y, sideways) => {
   const best = new Map();
   for (const hit of hits) {
     const far = distance(hit, x, y, sideways);
     const key = sideways ? hit.trace : "";
-    if (far <= NEAR && far < (best.get(key)?.far ?? Infinity)) best.set(key, { hit, far });
+    if (far <= MAX_DISTANCE && far < (best.get(key)?.far ?? Infinity)) best.set(key, { hit, far });
   }
-  return [...best.values()].map((one) => one.hit);
+  return [...best.values()].map(({ hit }) => hit);
 };
 
-const tipOf = (canvas) => {
+const addTip = (canvas) => {
   const tip = document.createElement("div");
   tip.className = "tip";
   tip.hidden = true;
@@ -29,96 +29,97 @@ const tipOf = (canvas) => {
   return tip;
 };
 
-const tell = (tip, found, view, width) => {
-  tip.hidden = !found.length;
+const showTip = (tip, hits, view, width) => {
+  tip.hidden = !hits.length;
   if (tip.hidden) return;
-  const named = view.layout.hovermode === "x" && view.data.length > 1;
-  tip.replaceChildren(...found.map(({ trace, point }) => {
+  const hasNames = view.layout.hovermode === "x" && view.data.length > 1;
+  tip.replaceChildren(...hits.map(({ trace, point }) => {
     const line = document.createElement("div");
-    line.textContent = (named ? `${trace.name}: ` : "") + filled(trace.hovertemplate || "", point);
+    line.textContent = (hasNames ? `${trace.name}: ` : "") + fillTemplate(trace.hovertemplate || "", point);
     return line;
   }));
-  const { x, y } = found[0];
+  const { x, y } = hits[0];
   tip.style.left = `${Math.max(0, Math.min(x - tip.offsetWidth / 2, width - tip.offsetWidth))}px`;
   tip.style.top = `${y - tip.offsetHeight - 12 < 0 ? y + 14 : y - tip.offsetHeight - 12}px`;
 };
 
-// The part of the axes that a drag has crossed; along names, and where it hardly moved, the axis stays whole.
-const crossed = (frame, from, to) => {
+// Return the ranges of the axes between two positions, in data units; null if there are none. An axis of names, and
+// an axis along which the pointer moved at most 8 pixels, are left out.
+const dragRanges = (frame, start, end) => {
   const { box, xAxis, yAxis } = frame;
   const share = (value, begin, length) => Math.min(1, Math.max(0, (value - begin) / length));
-  const parts = {};
-  if (!xAxis.names && Math.abs(to.x - from.x) > 8) {
-    parts.x = [from, to].map((at) => share(at.x, box.x, box.width)).sort((a, b) => a - b).map(xAxis.back);
+  const ranges = {};
+  if (!xAxis.names && Math.abs(end.x - start.x) > 8) {
+    const shares = [start, end].map(({ x }) => share(x, box.x, box.width));
+    ranges.x = shares.sort((a, b) => a - b).map(xAxis.valueAt);
   }
-  if (!yAxis.names && Math.abs(to.y - from.y) > 8) {
-    const shares = [from, to].map((at) => 1 - share(at.y, box.y, box.height));
-    parts.y = shares.sort((a, b) => a - b).map(yAxis.back);
+  if (!yAxis.names && Math.abs(end.y - start.y) > 8) {
+    const shares = [start, end].map(({ y }) => 1 - share(y, box.y, box.height));
+    ranges.y = shares.sort((a, b) => a - b).map(yAxis.valueAt);
   }
-  return Object.keys(parts).length ? parts : null;
+  return Object.keys(ranges).length ? ranges : null;
 };
 
-const follow = (canvas, view, drawn, state, again) => {
-  const { svg, hits, frames, width } = drawn;
-  const tip = tipOf(canvas);
-  let begun = null;
-  let marked = null;
-  const at = (event) => {
+const addPointer = (canvas, view, chart, state, redraw) => {
+  const { svg, hits, frames, width } = chart;
+  const tip = addTip(canvas);
+  let dragStart = null;
+  let dragBox = null;
+  const positionOf = (event) => {
     const shape = svg.getBoundingClientRect();
     return { x: (event.clientX - shape.left) * width / shape.width, y: event.clientY - shape.top };
   };
-  const within = ({ x, y }) => frames.find(({ box }) =>
+  const frameAt = ({ x, y }) => frames.find(({ box }) =>
     x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height);
-  const looked = (event) => {
-    const here = at(event);
-    tell(tip, nearest(hits, here.x, here.y, view.layout.hovermode === "x"), view, width);
-    if (!begun) return;
-    const size = { x: Math.min(begun.x, here.x), y: Math.min(begun.y, here.y) };
-    const box = { ...size, width: Math.abs(here.x - begun.x), height: Math.abs(here.y - begun.y) };
-    if (marked) marked.remove();
-    marked = node(svg, "rect", box, { fill: "var(--shade)", stroke: "var(--muted)", pointerEvents: "none" });
+  const onMove = (event) => {
+    const { x, y } = positionOf(event);
+    showTip(tip, nearest(hits, x, y, view.layout.hovermode === "x"), view, width);
+    if (!dragStart) return;
+    const corner = { x: Math.min(dragStart.x, x), y: Math.min(dragStart.y, y) };
+    const box = { ...corner, width: Math.abs(x - dragStart.x), height: Math.abs(y - dragStart.y) };
+    if (dragBox) dragBox.remove();
+    dragBox = node(svg, "rect", box, { fill: "var(--shade)", stroke: "var(--muted)", pointerEvents: "none" });
   };
-  svg.addEventListener("pointermove", looked);
+  svg.addEventListener("pointermove", onMove);
   svg.addEventListener("pointerleave", () => { tip.hidden = true; });
   svg.addEventListener("pointerdown", (event) => {
-    looked(event);
-    // A finger scrolls the page.
-    const frame = within(at(event));
+    onMove(event);
+    const frame = frameAt(positionOf(event));
+    // Only a mouse selects: a finger scrolls the page.
     if (event.pointerType !== "mouse" || event.button !== 0 || !frame) return;
-    begun = { ...at(event), frame };
+    dragStart = { ...positionOf(event), frame };
     svg.setPointerCapture(event.pointerId);
     event.preventDefault();
   });
   svg.addEventListener("pointerup", (event) => {
-    if (!begun) return;
-    const parts = crossed(begun.frame, begun, at(event));
-    begun = null;
-    if (marked) marked.remove();
-    if (!parts) return;
-    state.zoom = { ...state.zoom, ...parts };
-    again();
+    if (!dragStart) return;
+    const ranges = dragRanges(dragStart.frame, dragStart, positionOf(event));
+    dragStart = null;
+    if (dragBox) dragBox.remove();
+    if (!ranges) return;
+    state.zoom = { ...state.zoom, ...ranges };
+    redraw();
   });
   svg.addEventListener("dblclick", () => {
     if (!state.zoom) return;
     state.zoom = null;
-    again();
+    redraw();
   });
 };
 
-// Draws the charts, and again where there is more or less room for them; what can be clicked.
+// The page: it draws the charts, draws them again after a change of its width, and connects buttons and lists.
 
-const PRINTED = 660;
+const PRINT_WIDTH = 660;
 const root = document.documentElement;
 const plots = JSON.parse(document.getElementById("plots").textContent);
 const states = new Map();
 
-// A picture of a chart that stands alone: with the page's colours of this moment in it.
-const pictureOf = (svg, title) => {
+// Return a chart as the text of an SVG file, with the page's current colours in place of their names.
+const svgText = (svg, title) => {
   const copy = svg.cloneNode(true);
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.style.background = "var(--paper)";
-  const own = node(copy, "title");
-  own.textContent = title;
+  node(copy, "title").textContent = title;
   const style = getComputedStyle(root);
   return new XMLSerializer().serializeToString(copy)
     .replace(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim());
@@ -126,7 +127,7 @@ const pictureOf = (svg, title) => {
 
 const save = (svg, title) => {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([pictureOf(svg, title)], { type: "image/svg+xml" }));
+  link.href = URL.createObjectURL(new Blob([svgText(svg, title)], { type: "image/svg+xml" }));
   link.download = `${title}.svg`;
   link.click();
   URL.revokeObjectURL(link.href);
@@ -134,20 +135,19 @@ const save = (svg, title) => {
 
 const draw = (figure, width) => {
   const select = figure.querySelector("select");
-  const chosen = select ? Number(select.value) : 0;
-  const view = plots[Number(figure.dataset.plot)][chosen];
+  const view = plots[Number(figure.dataset.plot)][select ? Number(select.value) : 0];
   const state = states.get(figure);
   const canvas = figure.querySelector(".canvas");
-  const again = () => draw(figure, width);
-  const drawn = drawChart(canvas, view, state, width || canvas.clientWidth, again);
+  const redraw = () => draw(figure, width);
+  const chart = drawChart(canvas, view, state, width || canvas.clientWidth, redraw);
   const title = figure.querySelector("h3").textContent;
-  drawn.svg.setAttribute("aria-label", title);
-  follow(canvas, view, drawn, state, again);
-  const [whole, picture] = figure.querySelectorAll("figcaption button");
-  whole.hidden = !state.zoom;
-  picture.hidden = false;
-  whole.onclick = () => { state.zoom = null; again(); };
-  picture.onclick = () => save(drawn.svg, title);
+  chart.svg.setAttribute("aria-label", title);
+  addPointer(canvas, view, chart, state, redraw);
+  const [resetButton, saveButton] = figure.querySelectorAll("figcaption button");
+  resetButton.hidden = !state.zoom;
+  saveButton.hidden = false;
+  resetButton.onclick = () => { state.zoom = null; redraw(); };
+  saveButton.onclick = () => save(chart.svg, title);
 };
 
 const figures = [...document.querySelectorAll("[data-plot]")];
@@ -161,34 +161,34 @@ for (const figure of figures) {
   });
 }
 
-// The names of the rows stay in sight while the table is moved, if they leave room for the figures.
+// Keep the names of rows visible while a table scrolls sideways, if they take less than 60% of its width.
 const keepNames = () => {
   for (const table of document.querySelectorAll("[data-names]")) {
     const cells = [...table.querySelectorAll("thead th")].slice(0, Number(table.dataset.names));
     const widths = cells.map((cell) => cell.getBoundingClientRect().width);
-    const all = widths.reduce((sum, width) => sum + width, 0) < 0.6 * table.clientWidth;
-    table.classList.toggle("kept", all && widths.length > 1);
+    const fits = widths.reduce((sum, width) => sum + width, 0) < 0.6 * table.clientWidth;
+    table.classList.toggle("kept", fits && widths.length > 1);
     table.style.setProperty("--second", `${widths[0] || 0}px`);
   }
 };
 
-let room = root.clientWidth;
+let pageWidth = root.clientWidth;
 addEventListener("resize", () => {
-  if (room === root.clientWidth) return;
-  room = root.clientWidth;
+  if (pageWidth === root.clientWidth) return;
+  pageWidth = root.clientWidth;
   drawAll();
   keepNames();
 });
 
-// On paper everything is open, and what was closed is closed again afterwards.
-let closed = [];
+// Open all details for printing, and close them again afterwards.
+let closedDetails = [];
 addEventListener("beforeprint", () => {
-  closed = [...document.querySelectorAll("details:not([open])")];
-  for (const each of closed) each.open = true;
-  drawAll(PRINTED);
+  closedDetails = [...document.querySelectorAll("details:not([open])")];
+  for (const details of closedDetails) details.open = true;
+  drawAll(PRINT_WIDTH);
 });
 addEventListener("afterprint", () => {
-  for (const each of closed) each.open = false;
+  for (const details of closedDetails) details.open = false;
   drawAll();
 });
 

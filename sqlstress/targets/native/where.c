@@ -361,7 +361,7 @@ static Trace trace;
 
 static int seen(unsigned what, void *context, void *first, void *second);
 
-/* Before a statement begins, SQLite decides whether to profile it. So profiling is switched on one statement ahead. */
+/* SQLite decides whether to profile a statement before it begins. So profiling is switched on one statement ahead. */
 static void statement_begins(Watched *watched) {
     locks_statement();
     if (watched->left-- > 0) {

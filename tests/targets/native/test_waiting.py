@@ -46,7 +46,7 @@ def in_c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     options = ("-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", f"-I{SOURCE.parent}")
     subprocess.run([*COMPILER, *options, "-o", str(built), str(SOURCE), str(STAGE)], check=True)
     library = ctypes.CDLL(str(built))
-    library.slept.restype = ctypes.c_int64
+    library.wait_ns.restype = ctypes.c_int64
     return library
 
 
@@ -57,7 +57,7 @@ def test_wait_in_c_is_within_the_range_of_python(
     waits = busy.BusyRetries(workers, 60.0, "")
     means = (ctypes.c_int64(round(wait * NS_PER_S)) for wait in (waits.mean_s, waits.least_s))
     shortest, longest = (_with_random(waits, share).interval(attempt) for share in (0.0, 1.0))
-    slept = in_c.slept(*means, attempt, ctypes.c_uint64(jitter)) / NS_PER_S
+    slept = in_c.wait_ns(*means, attempt, ctypes.c_uint64(jitter)) / NS_PER_S
     assert shortest - 1e-9 <= slept <= longest + 1e-9
 
 

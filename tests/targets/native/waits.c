@@ -1,9 +1,9 @@
-/* A clock that only sleeps move, in place of clock.c: waiting.c runs by it. */
+/* A clock for waiting.c, in place of clock.c, which advances only by sleeps. */
 #include "clock.h"
 #include "waiting.h"
 
-/* All else is hidden: SQLite lets every library see the extension's symbols, and the clock's is among them. */
-#define SHOWN __attribute__((visibility("default")))
+/* Other symbols, such as the clock, are hidden: SQLite shows the symbols of an extension to all libraries. */
+#define EXPORTED __attribute__((visibility("default")))
 
 static int64_t now;
 
@@ -15,8 +15,8 @@ void sleep_ns(int64_t ns) {
     now += ns;
 }
 
-/* Returns the time that a worker sleeps before its next attempt. */
-SHOWN int64_t slept(int64_t mean_ns, int64_t least_ns, int attempt, uint64_t jitter) {
+/* Return the time in ns that a worker sleeps before its next attempt. */
+EXPORTED int64_t wait_ns(int64_t mean_ns, int64_t least_ns, int attempt, uint64_t jitter) {
     Waiting waiting = {.mean_ns = mean_ns, .least_ns = least_ns, .timeout_ns = INT64_MAX, .jitter = jitter};
     now = 0;
     waiting_again(&waiting, attempt, 0);
