@@ -14,20 +14,9 @@ from typing import Any
 from sqlstress.engine.ordered import OperationLedger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import Outcome
+from sqlstress.experiments.classics import worker
 from sqlstress.experiments.classics.proof import check_ids, check_rows, short_id
 from sqlstress.experiments.classics.spec import Method, Picks
-from sqlstress.experiments.classics.worker import (
-    CYCLES_TABLE,
-    MAKERS,
-    METHODS_TABLES,
-    PATH,
-    SOURCES,
-    KeysSource,
-    numbered_picks,
-    pairs,
-    possible_tables,
-    value,
-)
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import CheckCounter
@@ -42,6 +31,8 @@ class ClassicWork(ProvenWork):
     """Base class. Each worker counts its completed steps in shared memory."""
 
     place: SqlitePlace
+    definitions: Iterable[str]
+    """SQL statements that create the tables and indices."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
@@ -51,15 +42,11 @@ class ClassicWork(ProvenWork):
 
     def create(self, pulse: Pulse) -> None:
         """Create and fill the tables. No connection stays open, so that the worker starts without a WAL."""
-        self.place.create_tables(self.definitions(), pulse)
+        self.place.create_tables(self.definitions, pulse)
         with self.place.opened() as connection:
             connection.rows("BEGIN IMMEDIATE")
             self.fill(connection, pulse)
             connection.rows("COMMIT")
-
-    def definitions(self) -> Iterable[str]:
-        """Return the SQL statements that create the tables and indices."""
-        raise NotImplementedError
 
     def fill(self, connection: Connection, pulse: Pulse) -> None:
         """Insert the rows that are there before the workers start; none by default."""
@@ -67,8 +54,8 @@ class ClassicWork(ProvenWork):
     def tables(self, outcome: Outcome, pulse: Pulse) -> list[list[Row]]:
         """Return the lists of rows that a worker may have left, in order of insertion."""
         done = OperationLedger(self._words, outcome.worker).acknowledged()
-        steps = SOURCES[self.case.workload].steps_of(self.case, outcome.worker, self.salt)
-        return possible_tables(with_pulses(steps, pulse), done, outcome.died)
+        steps = worker.SOURCES[self.case.workload].steps_of(self.case, outcome.worker, self.salt)
+        return worker.possible_tables(with_pulses(steps, pulse), done, outcome.died)
 
     def rows(self, query: str, pulse: Pulse) -> Iterator[Row]:
         with self.place.opened() as connection:
@@ -96,6 +83,8 @@ def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
 class MethodsWork(ClassicWork):
     """Work of methods: the file must have each acknowledged sample and result once."""
 
+    definitions = worker.METHODS_TABLES
+
     @property
     def _samples(self) -> int:
         """Number of samples in the file before the worker starts."""
@@ -104,20 +93,17 @@ class MethodsWork(ClassicWork):
 
     def _results(self) -> list[Row]:
         """Return the rows of results in the file before the worker starts."""
-        computed = pairs(self._samples) if self.case.spec.phase == "query" else ()
-        return [(a, b, value(a, b, self.case.seed)) for a, b in computed]
-
-    def definitions(self) -> Iterable[str]:
-        return METHODS_TABLES
+        computed = worker.pairs(self._samples) if self.case.spec.phase == "query" else ()
+        return [(a, b, worker.value(a, b, self.case.seed)) for a, b in computed]
 
     def fill(self, connection: Connection, pulse: Pulse) -> None:
-        paths = ((PATH.format(number),) for number in with_pulses(range(self._samples), pulse))
+        paths = ((worker.PATH.format(number),) for number in with_pulses(range(self._samples), pulse))
         connection.run_many("INSERT INTO sample (path) VALUES (?)", paths)
         connection.run_many("INSERT INTO result VALUES (?, ?, ?)", with_pulses(self._results(), pulse))
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         (outcome,) = outcomes
-        samples = [[(PATH.format(number),) for number in range(self._samples)]]
+        samples = [[(worker.PATH.format(number),) for number in range(self._samples)]]
         results = [self._results()]
         if self.case.spec.phase == "insert":
             samples = self.tables(outcome, pulse)
@@ -206,15 +192,13 @@ class KeysWork(ClassicWork):
         self.picks: Picks = case.spec
         self._made: dict[str, list[tuple[Any, ...]]] = {}
         """Rows of users and items, by table."""
+        self.definitions = tuple(definitions(self.picks))
         self._begun = 0.0, 0.0
-
-    def definitions(self) -> Iterable[str]:
-        return definitions(self.picks)
 
     def fill(self, connection: Connection, pulse: Pulse) -> None:
         self._begun = time.time(), time.monotonic()
         for name, values in LISTED.items():
-            ids = iter(MAKERS[self.picks.id_type](), None) if self.picks.id_type != "int" else count(1)
+            ids = iter(worker.MAKERS[self.picks.id_type](), None) if self.picks.id_type != "int" else count(1)
             numbers = with_pulses(range(getattr(self.picks, name)), pulse)
             made = [(row_id, *values(number)) for number, row_id in zip(numbers, ids, strict=False)]
             places = ", ".join("?" * len(made[0]))
@@ -234,8 +218,8 @@ class KeysWork(ClassicWork):
             by_worker = (
                 [
                     (number, ids[pick])
-                    for step in KeysSource.steps_of(self.case, outcome.worker, self.salt)
-                    for number, pick in numbered_picks(self.picks, step)
+                    for step in worker.KeysSource.steps_of(self.case, outcome.worker, self.salt)
+                    for number, pick in worker.numbered_picks(self.picks, step)
                     if pick in ids
                 ]
                 for outcome in outcomes
@@ -251,7 +235,7 @@ class KeysWork(ClassicWork):
         expected = [(name, *row) for name, rows in self._made.items() for row in rows]
         return check_rows("users and items", stored, [[expected]])
 
-    def _stored_picks(self, ids: dict[Any, Any], pulse: Pulse) -> Iterator[Pick | str]:
+    def _stored_picks(self, ids: dict[Any, Any], pulse: Pulse) -> Iterator[Row | str]:
         """Yield each pick of the table, or a text on a wrong row; store the ids of picks in `ids`."""
         users, items = (
             {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
@@ -282,12 +266,8 @@ class KeysWork(ClassicWork):
         return replace(trial, space=self.place.space(pulse))
 
 
-Pick = tuple[int, int]
-"""Numbers of a user and an item, from 0."""
-
-
-def pick_name(pick: Pick | str) -> str:
-    """Return the name of a pick; return a text unchanged."""
+def pick_name(pick: Row | str) -> str:
+    """Return a name for a pick, given the numbers of its user and item; return a text unchanged."""
     if isinstance(pick, str):
         return pick
     user, item = pick
@@ -300,8 +280,7 @@ def pick_name(pick: Pick | str) -> str:
 class CyclesWork(ClassicWork):
     """Work of cycles: a table, which must have the rows of the last acknowledged commit."""
 
-    def definitions(self) -> Iterable[str]:
-        return (CYCLES_TABLE,)
+    definitions = (worker.CYCLES_TABLE,)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         (outcome,) = outcomes

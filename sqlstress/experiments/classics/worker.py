@@ -71,12 +71,8 @@ def possible_tables(steps: Iterable[Step], done: int, died: bool) -> list[list[A
 
     There are two if the worker died, because it may have done one more step.
     """
-    remaining = iter(steps)
-    acknowledged = [*islice(remaining, done)]
-    tables = [committed(acknowledged)]
-    if died:
-        tables.append(committed([*acknowledged, *islice(remaining, 1)]))
-    return tables
+    begun = [*islice(steps, done + died)]
+    return [committed(begun[:end]) for end in range(done, done + died + 1)]
 
 
 class StepSource(OrderedSource):
@@ -254,7 +250,9 @@ class MethodsSource(StepSource):
     def findings(self) -> Findings:
         if self.case.spec.phase == QUERY and self.case.verify != "none" and self.seen.outcome == DONE:
             wanted = rows_of(self.case)
-            wrong = [*objections(map(as_row, self._answer), wanted, self.case.seed)]
+            # Peewee returns objects.
+            found = (row if isinstance(row, tuple) else (row.a_id, row.b_id, row.val) for row in self._answer)
+            wrong = [*objections(found, wanted, self.case.seed)]
             self.seen.reads_checked, self.seen.bad_reads = len(wanted), len(wrong)
             self.seen.bad_read_examples = wrong[:EXAMPLES]
         return super().findings()
@@ -262,11 +260,6 @@ class MethodsSource(StepSource):
 
 EXAMPLES = 3
 """Maximum number of wrong rows of an answer in a report."""
-
-
-def as_row(result: Any) -> Row:
-    """Return a result, perhaps an object of a mapper, as a tuple (a_id, b_id, val)."""
-    return result if isinstance(result, tuple) else (result.a_id, result.b_id, result.val)
 
 
 def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Iterator[str]:
@@ -335,11 +328,9 @@ def record(phase: str, row: Row) -> dict[str, Any]:
     return dict(zip(FIELDS[phase], row, strict=True))
 
 
-Run = Callable[[str, Row], list[Row]]
-"""Function that runs a statement with parameters and returns the rows."""
-
-
-def sql_operations(case: Case, connection: Connection, run: Run | None = None) -> dict[str, Operation]:
+def sql_operations(
+    case: Case, connection: Connection, run: Callable[[str, Row], list[Row]] | None = None
+) -> dict[str, Operation]:
     """Return, by name of the method, the function that does a case's phase with this method.
 
     Each function writes rows, or queries pairs and returns their results. `run` runs a statement; by default,
