@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlstress.options.option import LOAD, SWEEP, option
 from sqlstress.options.parsing import (
@@ -24,7 +24,6 @@ from sqlstress.options.parsing import (
     whole_number,
 )
 from sqlstress.report.case import BEGIN_MODES, Case
-from sqlstress.request import Request
 
 # Methods.
 
@@ -101,9 +100,6 @@ class MethodsSelection:
         metavar="LIST",
     )
     full: bool = option(switch, False, SWEEP, "Measure all published scales.", flag=True)
-
-
-MethodsRequest = Request[Any, MethodsSelection]
 
 
 def tricks_of(case: Case) -> str:
@@ -209,9 +205,6 @@ class KeysSelection:
     full: bool = option(switch, False, SWEEP, "Measure all schemas and types.", flag=True)
 
 
-KeysRequest = Request[Picks, KeysSelection]
-
-
 # Cycles.
 
 
@@ -254,9 +247,6 @@ class CyclesSelection:
         "the run, and off no automatic checkpoints.",
         metavar="LIST",
     )
-
-
-CyclesRequest = Request[Cycling, CyclesSelection]
 
 
 def setting_of(case: Case) -> str:
