@@ -17,13 +17,10 @@ from sqlstress.experiments.classics.spec import (
     REASONS,
     SCALES,
     SCHEMAS,
-    CyclesRequest,
     CyclesSelection,
     Cycling,
-    KeysRequest,
     KeysSelection,
     Method,
-    MethodsRequest,
     MethodsSelection,
     Picks,
     setting_of,
@@ -33,11 +30,11 @@ from sqlstress.options.option import SWEEP, options_of, select_options
 from sqlstress.options.parsing import choices, whole_number
 from sqlstress.report import Run
 from sqlstress.report.case import Case, common, otherwise
-from sqlstress.request import check_locking, is_exclusive
+from sqlstress.request import Request, check_locking, is_exclusive
 
 
 class _Experiment(Experiment):
-    """Base class. It finds the classes of the experiment's parts by the experiment's name."""
+    """Base class of the three experiments. Its methods import the parts by the experiment's name."""
 
     def rate_units(self, case: Case) -> str:
         return "rows"
@@ -61,7 +58,7 @@ class _Experiment(Experiment):
 # Methods.
 
 
-def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
+def _case(request: Request[Any, MethodsSelection], phase: str, tricks: str, scale: int) -> Case:
     name, *others = tricks.split(" + ")
     method = replace(request.spec, phase=phase, name=name, transaction="TSC" in others, scale=scale)
     settings = request.with_settings(journal_mode="wal" if "WAL" in others else "delete")
@@ -69,7 +66,6 @@ def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
 
 
 def _check_scale(method: Method) -> None:
-    """Raise UsageError if the scale is not supported by the phase, or needs too many samples."""
     if method.phase == "allocate" and not 2 <= method.scale <= MOST_SAMPLES:
         raise UsageError(
             f"--scale {method.scale} is not supported by the phase allocate. Give 2 to {MOST_SAMPLES:,} "
@@ -123,8 +119,7 @@ class MethodsExperiment(_Experiment):
     selection = MethodsSelection
     label_fields = frozenset(Method.__slots__)
 
-    def cases(self, request: MethodsRequest) -> Iterator[Case]:
-        """Yield the cases in order of driver, phase, method and scale. Raises UsageError."""
+    def cases(self, request: Request[Any, MethodsSelection]) -> Iterator[Case]:
         selection = request.selection
         if selection.scale is not None and selection.full:
             raise UsageError("--scale and --full contradict each other. Leave one of them out.")
@@ -166,8 +161,8 @@ class MethodsExperiment(_Experiment):
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
         """Return the reason to skip a case or its remaining trials, or None. `runs` has the results so far.
 
-        Reasons are that the method timed out or met a limit of SQLite at a smaller scale, or timed out at
-        this scale. Only runs that differ from the case in nothing but the scale count.
+        Reasons are that an earlier trial of this case timed out, or that a case with fewer rows, and no other
+        difference, timed out or met a limit of SQLite.
         """
         for run in (run for run in runs if run.case.workload == self.name):
             scale = run.case.spec.scale
@@ -183,27 +178,7 @@ class MethodsExperiment(_Experiment):
 
 
 MOST_PICKS = 10_000_000
-"""Maximum number of picks (rows) in a case of keys, because the check of the data has all in memory."""
-USERS = 150
-"""Default number of users. With 1000, as published, five trials of each case would take several minutes."""
-
-
-def _check_keys(request: KeysRequest) -> None:
-    if request.selection.full and "schema" in request.given:
-        raise UsageError("--full measures every schema. Leave out --full or --schema.")
-    load = request.spec
-    if load.most_picks > load.items:
-        raise UsageError(
-            f"--picks {load.picks} needs up to {load.most_picks:,} distinct items, and --items is "
-            f"{load.items:,}. Lower --picks or raise --items."
-        )
-    if load.users * load.picks > MOST_PICKS:
-        raise UsageError(f"--users times --picks is more than {MOST_PICKS:,} rows. Lower one of them.")
-    if (most := request.most_processes) > load.users:
-        raise UsageError(f"--users {load.users} is less than the {most} processes. Raise --users.")
-    check_locking(request)
-
-
+"""Maximum of --users times --picks, because the check of the data keeps all these rows in memory."""
 _PICKS = options_of(Picks)
 
 
@@ -230,7 +205,8 @@ class KeysExperiment(_Experiment):
         *select_options(options_of(KeysSelection)),
         *select_options(_PICKS, "id-type"),
         otherwise("repeat", default=5),
-        replace(_PICKS["users"], default=USERS),
+        # With 1000 users, as published, five trials of each case would take several minutes.
+        replace(_PICKS["users"], default=150),
         *select_options(_PICKS, "picks", "items", "begin"),
         *common("journal-mode"),
         otherwise("synchronous", default="normal"),
@@ -241,9 +217,20 @@ class KeysExperiment(_Experiment):
     selection = KeysSelection
     label_fields = frozenset(("schema", "id_type"))
 
-    def cases(self, request: KeysRequest) -> Iterator[Case]:
-        """Yield the cases in order of schema, concurrency and type of id. Raises UsageError."""
-        _check_keys(request)
+    def cases(self, request: Request[Picks, KeysSelection]) -> Iterator[Case]:
+        if request.selection.full and "schema" in request.given:
+            raise UsageError("--full measures every schema. Leave out --full or --schema.")
+        load = request.spec
+        if load.most_picks > load.items:
+            raise UsageError(
+                f"--picks {load.picks} needs up to {load.most_picks:,} distinct items, and --items is "
+                f"{load.items:,}. Lower --picks or raise --items."
+            )
+        if load.users * load.picks > MOST_PICKS:
+            raise UsageError(f"--users times --picks is more than {MOST_PICKS:,} rows. Lower one of them.")
+        if (most := request.most_processes) > load.users:
+            raise UsageError(f"--users {load.users} is less than the {most} processes. Raise --users.")
+        check_locking(request)
         schemas = SCHEMAS if request.selection.full else request.values_for("schema")
         settings = request.settings
         if "foreign_keys" not in dict(settings.pragmas):
@@ -251,30 +238,17 @@ class KeysExperiment(_Experiment):
         for schema, concurrency, id_type in product(
             schemas, request.values_for("concurrency"), request.values_for("id-type")
         ):
-            picks = replace(request.spec, schema=schema, id_type=id_type)
+            picks = replace(load, schema=schema, id_type=id_type)
             yield replace(request.case, settings=settings, concurrency=concurrency, spec=picks)
 
     def table_key(self, case: Case) -> Case:
-        work = replace(case.spec, schema="", id_type="")
-        return replace(case, concurrency=1, seed=0, spec=work)
+        return replace(case, concurrency=1, seed=0, spec=replace(case.spec, schema="", id_type=""))
 
     def work_label(self, case: Case) -> str:
         return f"{case.spec.schema}, {case.spec.id_type}"
 
 
 # Cycles.
-
-
-def _check_cycles(request: CyclesRequest) -> None:
-    names = request.selection.settings
-    if "wal-autocheckpoint" in request.given and not {"wal", "wal-tx"} & set(names):
-        raise UsageError("--wal-autocheckpoint needs the setting wal or wal-tx. Add one to --settings.")
-    check_locking(request)
-    if is_exclusive(request.settings) and any(name.startswith("wal") for name in names):
-        raise UsageError(
-            "PRAGMA locking_mode=exclusive hides the WAL index, so checkpoints cannot be counted. Use it "
-            "with --settings delete,delete-tx only."
-        )
 
 
 class CyclesExperiment(_Experiment):
@@ -311,10 +285,17 @@ class CyclesExperiment(_Experiment):
     selection = CyclesSelection
     label_fields = frozenset(("transaction",))
 
-    def cases(self, request: CyclesRequest) -> Iterator[Case]:
-        """Yield a case for each setting (see PUBLISHED in spec.py), such as "wal-tx". Raises UsageError."""
-        _check_cycles(request)
-        for name in dict.fromkeys(request.selection.settings):
+    def cases(self, request: Request[Cycling, CyclesSelection]) -> Iterator[Case]:
+        names = request.selection.settings
+        if "wal-autocheckpoint" in request.given and not {"wal", "wal-tx"} & set(names):
+            raise UsageError("--wal-autocheckpoint needs the setting wal or wal-tx. Add one to --settings.")
+        check_locking(request)
+        if is_exclusive(request.settings) and any(name.startswith("wal") for name in names):
+            raise UsageError(
+                "PRAGMA locking_mode=exclusive hides the WAL index, so checkpoints cannot be counted. Use it "
+                "with --settings delete,delete-tx only."
+            )
+        for name in dict.fromkeys(names):
             journal, *rest = name.split("-")
             frames = request.settings.wal_autocheckpoint if journal == "wal" else None
             frames = 0 if "off" in rest else frames

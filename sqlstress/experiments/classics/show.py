@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from statistics import median
 from typing import Any
 
@@ -20,23 +19,8 @@ from sqlstress.experiments.classics.compared import DONE, LIMIT, Compared, Write
 from sqlstress.experiments.classics.spec import PHASES, Cycling, Method, Picks, setting_of, tricks_of
 from sqlstress.report import Run, Space, Trial
 from sqlstress.report.case import Case
-from sqlstress.show import case_table
-from sqlstress.show.blocks import (
-    NAME,
-    PERCENTILES,
-    VERIFIED,
-    Block,
-    Column,
-    Legend,
-    Table,
-    count_cell,
-    ms_cell,
-    seconds_cell,
-    share_cell,
-    table_of,
-    verified_legend,
-    whole_cell,
-)
+from sqlstress.show import blocks, case_table
+from sqlstress.show.blocks import NAME, VERIFIED, Block, Column, Legend, Table, table_of, verified_legend
 from sqlstress.show.case_table import ComparisonFigure, Row
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, line, marks, name, small_multiples
 from sqlstress.show.shown import TIME, Presenter
@@ -48,7 +32,6 @@ class ClassicShown(Presenter):
     """Base class of the presenters of methods, keys and cycles."""
 
     def tables(self, group: Group) -> Iterator[Table]:
-        """Yield the tables of a group."""
         raise NotImplementedError
 
     def blocks(self, group: Group) -> Iterator[Block]:
@@ -59,13 +42,6 @@ class ClassicShown(Presenter):
     def plots(self, group: Group) -> Iterator[Plot]:
         """Yield no plots: standard plots are over the number of processes, which seldom differs here."""
         return iter(())
-
-
-def _comparison_figure(name: str, meaning: str, figure: Callable[[Trial], str | None]) -> ComparisonFigure:
-    """Return a figure for comparisons of reports."""
-    return ComparisonFigure(
-        f"{{letter}} {name}", ("{letter}", name), meaning, case_table.compared_trial_cell(figure)
-    )
 
 
 # Methods: a row for each method at a scale (number of rows) by a driver.
@@ -84,11 +60,10 @@ DRIVERS = Compared(
     figure=METHODS.figure,
     part=lambda case: f"{case.spec.phase} {tricks_of(case)} {case.spec.scale}",
 )
-"""Comparison of each driver to the driver sqlite3, which has no object-relational mapper."""
+"""Comparison of drivers that do equal work. The driver sqlite3 has no object-relational mapper."""
 
 
 def _method_rows(group: Group) -> list[Row]:
-    """Return the rows of the table, sorted by phase, driver and number of rows."""
     drivers = [run.case.driver for run in group.runs]
 
     def work(row: Row) -> tuple[int, int, int]:
@@ -112,12 +87,12 @@ def _method_columns(group: Group, rows: Sequence[Row]) -> Iterator[Column[Row]]:
     yield Column("rows", role=NAME, cell=lambda row: format_count(row.run.case.spec.rows))
     if len(drivers) > 1:
         yield Column("driver", align="left", role=NAME, cell=lambda row: row.run.case.driver)
-    yield Column("rows/s", ("rows", "per s"), cell=METHODS.main_cell(count_cell))
+    yield Column("rows/s", ("rows", "per s"), cell=METHODS.main_cell(blocks.count_cell))
     meaning = "1b1 = 1: relative to the best figure of 1b1 in the same phase"
-    yield METHODS.relative_column("1b1 = 1", rows, count_cell, meaning=meaning)
+    yield METHODS.relative_column("1b1 = 1", rows, blocks.count_cell, meaning=meaning)
     if {DRIVERS.base} < drivers:
         meaning = "sqlite3 = 1: relative to sqlite3, with the same method and as many rows"
-        yield DRIVERS.relative_column("sqlite3 = 1", rows, count_cell, meaning=meaning, leaves=20)
+        yield DRIVERS.relative_column("sqlite3 = 1", rows, blocks.count_cell, meaning=meaning, leaves=20)
     meanings = [
         *case_table.spread_legend(group, "figure"),
         "TIMEOUT: over --timeout, and not tried at larger scales; LIMIT: SQLite rejects such a statement",
@@ -164,10 +139,7 @@ class MethodsShown(ClassicShown):
         return "rows"
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the phase, which is the title of the case's bar plot, and the key of its bar.
-
-        Among cases with equal keys, only the case with the largest scale has a bar.
-        """
+        """Return the phase, and a key without the number of rows: only the case with the most has a bar."""
         return case.spec.phase, (tricks_of(case), case.driver, case.concurrency)
 
     def bar_name(self, case: Case) -> str:
@@ -194,47 +166,44 @@ SPACE: Mapping[str, Callable[[Space], float | None]] = {
     "table_fan_out": lambda space: space.table_alone(TABLE).fan_out,
     "indices_fan_out": lambda space: space.indices_of(TABLE).fan_out,
 }
-"""Functions from `Space` to a figure of the file's space, by column of the CSV.
+"""Functions that return a figure of the file's space, by name of the figure's column in the CSV.
 
 Sizes are in bytes, shares of the file from 0 to 1, fan-outs in children per internal page.
 """
 
 
-def space_figure(name: str, trial: Trial) -> float | None:
-    """Return a figure of a trial's file, such as "file_bytes"; None if not measured or wrong."""
-    try:
-        value = finite(SPACE[name](trial.space)) if trial.space else None
-    except (KeyError, ZeroDivisionError):
-        return None
-    return int(value) if value is not None and value.is_integer() else value
-
-
 def _space_column(name: str, csv: str, write: Write, **more: Any) -> Column[Row]:
-    """Return the column of a figure of the file's space. `csv` is the figure's column in the CSV."""
+    """Return a column with the figure `csv` of `SPACE`. `write` returns the text of a figure."""
 
-    def cell(value: float | None) -> str | None:
-        return None if value is None else write(value)
+    def value(trial: Trial) -> float | None:
+        try:
+            known = finite(SPACE[csv](trial.space)) if trial.space else None
+        except (KeyError, ZeroDivisionError):  # The report has contradictory figures.
+            return None
+        return int(known) if known is not None and known.is_integer() else known
 
-    return case_table.trial_column(name, csv, partial(space_figure, csv), cell, **more)
+    def cell(known: float | None) -> str | None:
+        return None if known is None else write(known)
+
+    return case_table.trial_column(name, csv, value, cell, **more)
 
 
-def mb_cell(value: float) -> str | None:
-    """Return a number of bytes as text in MB (millions)."""
-    return count_cell(value / 1e6) if value >= 1e9 else f"{value / 1e6:.2f}"
+def _mb_cell(size_bytes: float) -> str | None:
+    return blocks.count_cell(size_bytes / 1e6) if size_bytes >= 1e9 else f"{size_bytes / 1e6:.2f}"
 
 
-def percent_cell(share: float) -> str:
-    """Return a share as a percentage with one decimal, as sqlite3_analyzer does."""
+def _percent_cell(share: float) -> str:
+    """Return a share of the file as a percentage with one decimal, as sqlite3_analyzer does."""
     return f"{100 * share:.1f}%" if share < 1000 else f"{100 * share:.0e}%"
 
 
 def _retries(trial: Trial) -> str | None:
     counts = [count for count in (trial.busy, trial.busy_snapshot) if count is not None]
-    return count_cell(sum(counts)) if counts else None
+    return blocks.count_cell(sum(counts)) if counts else None
 
 
 _PICKS = case_table.kind_latency("picks")
-_LATENCY = f"{PERCENTILES} of the transactions took at most this long"
+_LATENCY = f"{blocks.PERCENTILES} of the transactions took at most this long"
 
 
 def _key_names(rows: Sequence[Row]) -> Iterator[Column[Row]]:
@@ -247,11 +216,11 @@ def _key_names(rows: Sequence[Row]) -> Iterator[Column[Row]]:
 def _time_columns(rows: Sequence[Row]) -> Iterator[Column[Row]]:
     yield Column(
         "time s",
-        cell=KEYS.main_cell(seconds_cell),
+        cell=KEYS.main_cell(blocks.seconds_cell),
         meaning="time: from the start of the first transaction to the end of the last, including making ids",
     )
     meaning = "uuid4 = 1: relative to uuid4 in the same schema"
-    yield KEYS.relative_column("uuid4 = 1 (time)", rows, share_cell, meaning=meaning)
+    yield KEYS.relative_column("uuid4 = 1 (time)", rows, blocks.share_cell, meaning=meaning)
     yield replace(case_table.ROWS_PER_S, leaves=None)
     yield case_table.percentile_column("p50", _PICKS, meaning=_LATENCY, leaves=20)
     yield case_table.percentile_column("p99", _PICKS, meaning=_LATENCY)
@@ -265,37 +234,42 @@ def _time_columns(rows: Sequence[Row]) -> Iterator[Column[Row]]:
 
 SPACE_COLUMNS: tuple[Column[Row], ...] = (
     _space_column(
-        "file MB", "file_bytes", mb_cell, meaning="file: the whole database, including users and items"
+        "file MB", "file_bytes", _mb_cell, meaning="file: the whole database, including users and items"
     ),
     _space_column(
         "bytes per row",
         "bytes_per_row",
-        count_cell,
+        blocks.count_cell,
         heading=("bytes", "per row"),
         meaning="bytes per row: of the table and its indices",
         leaves=20,
     ),
-    _space_column("table", "table_share", percent_cell, meaning="table: its share of the file", leaves=30),
-    _space_column("indices", "indices_share", percent_cell, meaning="indices: their share of the file"),
-    _space_column("table fan-out", "table_fan_out", count_cell, leaves=10),
+    _space_column("table", "table_share", _percent_cell, meaning="table: its share of the file", leaves=30),
+    _space_column("indices", "indices_share", _percent_cell, meaning="indices: their share of the file"),
+    _space_column("table fan-out", "table_fan_out", blocks.count_cell, leaves=10),
     _space_column(
         "indices fan-out",
         "indices_fan_out",
-        count_cell,
+        blocks.count_cell,
         meaning="fan-out: children of an internal page, on average; shares and fan-outs are from "
         "sqlite3_analyzer",
     ),
 )
+FILE: Column[Row] = Column(
+    "file",
+    cell=case_table.trial_cell(lambda trial: size(trial.space.file_bytes) if trial.space else None),
+    meaning="file: what the database takes",
+)
 
 
-def _file_size(trial: Trial) -> str | None:
-    return size(trial.space.file_bytes) if trial.space else None
+def _file_bytes(trial: Trial) -> float | None:
+    return finite(trial.space.file_bytes) if trial.space else None
 
 
 def unsplit_space(group: Group) -> Iterator[Finding]:
-    """Yield a finding if the space could not be split by table and index, because SQLite lacked dbstat.
+    """Yield a finding if the space of tables and indices is unknown, because SQLite lacked dbstat.
 
-    Reports with published figures are not split either. They have no number of pages and get no finding.
+    Reports made of published figures get no finding: they have no number of pages.
     """
     spaces = [trial.space for run in group.runs for trial in run.trials if trial.space]
     if any(space.page_count and not space.trees for space in spaces):
@@ -309,7 +283,7 @@ class KeysShown(ClassicShown):
     measures = (
         (case_table.ROWS_FIGURE, case_table.RATIO),
         (case_table.SPREAD,),
-        (TIME, _comparison_figure("file", "file: what the database takes", _file_size)),
+        (TIME, case_table.comparison_figure(FILE)),
     )
 
     def activity(self, group: Group) -> str:
@@ -324,12 +298,10 @@ class KeysShown(ClassicShown):
         legend = [*case_table.spread_legend(group, "time"), *verified_legend(group)]
         yield table_of(rows, (*_key_names(rows), *_time_columns(rows), VERIFIED.explained(legend)))
         if measured := [row for row in rows if row.trial and row.trial.space]:
-            file_bytes = partial(space_figure, "file_bytes")
-            relative = KEYS.relative_column("uuid4 = 1 (file)", rows, share_cell, file_bytes)
+            relative = KEYS.relative_column("uuid4 = 1 (file)", rows, blocks.share_cell, _file_bytes)
             yield table_of(measured, (*_key_names(rows), SPACE_COLUMNS[0], relative, *SPACE_COLUMNS[1:]))
 
     def further_columns(self, group: Group) -> Sequence[Column[Any]]:
-        """Return the columns of the file's space; none if not measured."""
         return SPACE_COLUMNS if any(trial.space for run in group.runs for trial in run.trials) else ()
 
 
@@ -338,25 +310,19 @@ class KeysShown(ClassicShown):
 
 @dataclass(frozen=True, slots=True)
 class CycleTimes:
-    """Times of a trial of cycles in ns, and the cycles with a checkpoint."""
+    """Measured times of a trial of cycles, in ns, and the numbers of its cycles with a checkpoint."""
 
     cycles: tuple[int, ...]
     """Time of the inserts and deletes of each cycle, in ns."""
     bounds: tuple[int, ...]
-    """Sum of the times of BEGIN and COMMIT in each cycle, in ns.
+    """Time of BEGIN and COMMIT in each cycle, in ns; empty if each statement is its own transaction.
 
-    If one transaction covers the run, only the first cycle has BEGIN and the last has COMMIT. If each
-    statement is its own transaction, the tuple is empty.
+    If one transaction covers the run, only the first cycle has BEGIN and the last has COMMIT.
     """
     checkpoints: tuple[int, ...]
     """Numbers, from 1, of the cycles with a checkpoint."""
     closing: int | None
     """Time of the checkpoint after the last cycle, in ns; None without such a checkpoint."""
-
-    @property
-    def total(self) -> int:
-        """Time of all cycles in ns, without the closing checkpoint."""
-        return sum(self.cycles) + sum(self.bounds)
 
     @property
     def slowest(self) -> tuple[int, int] | None:
@@ -385,12 +351,12 @@ def times_of(trial: Trial) -> CycleTimes | None:
 def checkpoints_in(
     frames: Sequence[int], checkpointed: Sequence[int], restarts: Sequence[int]
 ) -> Iterator[int]:
-    """Yield the numbers, from 1, of cycles with a checkpoint, from the WAL's state after each cycle.
+    """Yield the numbers, from 1, of cycles with a checkpoint.
 
-    A checkpoint increases the number of checkpointed frames. A restart of the WAL needs a checkpoint of all
-    frames, but this checkpoint may have been in an earlier cycle. So a cycle with a restart had a checkpoint
-    in two cases: some frames were not checkpointed before the cycle, or frames of the new WAL are
-    checkpointed after it.
+    The parameters have the WAL's state after each cycle: numbers of frames, of checkpointed frames, and of
+    restarts so far. In a cycle without a restart, a checkpoint increases the number of checkpointed frames. A
+    restart needs a checkpoint of all frames. This checkpoint was in the cycle of the restart if frames were
+    left to checkpoint before the cycle. Checkpointed frames of the new WAL also show a checkpoint.
     """
     before = (0, 0, 0)
     for cycle, now in enumerate(zip(frames, checkpointed, restarts, strict=False), 1):
@@ -401,9 +367,9 @@ def checkpoints_in(
 
 
 def total_ns(trial: Trial) -> float:
-    """Return the time of all cycles of a trial in ns; if unknown, that of the whole trial."""
+    """Return the time of all cycles in ns, without the closing checkpoint; if unknown, all of the trial."""
     times = times_of(trial)
-    return times.total if times else trial.seconds * NS_PER_S
+    return sum(times.cycles) + sum(times.bounds) if times else trial.seconds * NS_PER_S
 
 
 CYCLES = Compared(setting_of, base="delete", figure=total_ns, is_time=True)
@@ -412,7 +378,7 @@ CYCLES = Compared(setting_of, base="delete", figure=total_ns, is_time=True)
 def checkpoints(group: Group) -> Iterator[Finding]:
     """Yield a finding on the checkpoints of each case in WAL mode.
 
-    A case with one transaction for the whole run is left out: no checkpoint is possible before its COMMIT.
+    Cases with one transaction for the whole run get none: no checkpoint is possible before the COMMIT.
     """
     for run, trial in group.measured():
         times = times_of(trial)
@@ -431,18 +397,17 @@ def checkpoints(group: Group) -> Iterator[Finding]:
 
 def _ms(figure: Callable[[CycleTimes], float | None]) -> case_table.Cell:
     """Return the function of a cell with a time in ms. `figure` returns the time in ns."""
-    return lambda row: ms_cell(figure(times)) if (times := _times(row)) else None
+    return _cell(lambda times: blocks.ms_cell(figure(times)))
 
 
-def _times(row: Row) -> CycleTimes | None:
-    return times_of(row.trial) if row.trial else None
+def _cell(text: Callable[[CycleTimes], str | None]) -> case_table.Cell:
+    return case_table.trial_cell(lambda trial: text(times) if (times := times_of(trial)) else None)
 
 
-def _done(row: Row) -> str | None:
-    """Return the number of completed cycles of a run that timed out; else None."""
-    if row.trial is None or row.trial.outcome == DONE:
-        return None
-    return whole_cell(len(times.cycles) if (times := _times(row)) else 0)
+def _done(trial: Trial) -> str | None:
+    """Return the number of completed cycles of a trial that timed out; else None."""
+    times = times_of(trial)
+    return None if trial.outcome == DONE else blocks.whole_cell(len(times.cycles) if times else 0)
 
 
 SETTING: Column[Row] = Column(
@@ -461,11 +426,17 @@ SLOWEST: tuple[Column[Row], ...] = (
     Column(
         "slowest cycle",
         ("in", "cycle"),
-        cell=lambda row: whole_cell(times.slowest[0]) if (times := _times(row)) and times.slowest else None,
+        cell=_cell(lambda times: blocks.whole_cell(times.slowest[0]) if times.slowest else None),
     ),
 )
+TOTAL: Column[Row] = Column(
+    "total ms",
+    ("", "total ms"),
+    cell=case_table.trial_cell(lambda trial: blocks.ms_cell(total_ns(trial))),
+    meaning="total: time of all cycles",
+)
 CYCLE_COLUMNS: tuple[Column[Row], ...] = (
-    Column("cycles done", cell=_done),
+    Column("cycles done", cell=case_table.trial_cell(_done)),
     Column(
         "statements ms",
         cell=_ms(lambda times: sum(times.cycles)),
@@ -480,7 +451,7 @@ CYCLE_COLUMNS: tuple[Column[Row], ...] = (
     ),
     Column(
         "total ms",
-        cell=CYCLES.main_cell(ms_cell),
+        cell=CYCLES.main_cell(blocks.ms_cell),
         meaning="total: all of this, without the closing checkpoint",
     ),
     Column("closing checkpoint ms", ("closing", "ckpt ms"), cell=_ms(lambda times: times.closing), leaves=30),
@@ -505,12 +476,7 @@ class CyclesShown(ClassicShown):
             case_table.RATIO,
         ),
         (case_table.SPREAD,),
-        (
-            _comparison_figure(
-                "total ms", "total: time of all cycles", lambda trial: ms_cell(total_ns(trial))
-            ),
-            *map(case_table.comparison_figure, SLOWEST),
-        ),
+        tuple(map(case_table.comparison_figure, (TOTAL, *SLOWEST))),
     )
 
     def activity(self, group: Group) -> str:
@@ -530,7 +496,7 @@ class CyclesShown(ClassicShown):
         speeds = CYCLES.relative_column(
             "delete = 1",
             rows,
-            count_cell,
+            blocks.count_cell,
             lambda trial: 1 / total_ns(trial),
             meaning="delete = 1: speed relative to delete, from the totals",
             leaves=40,
@@ -538,7 +504,6 @@ class CyclesShown(ClassicShown):
         yield table_of(rows, (SETTING, *CYCLE_COLUMNS, speeds, verified))
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield a plot of each cycle's time: a line for each setting, with its checkpoints marked."""
         data: list[Plain] = []
         for number, (run, trial) in enumerate(group.measured()):
             if times := times_of(trial):
@@ -569,8 +534,4 @@ def _traces(label: str, times: CycleTimes, number: int) -> Iterator[Plain]:
         yield {**diamonds, "legendgroup": label, "showlegend": False}
 
 
-PRESENTERS: dict[str, type[ClassicShown]] = {
-    "methods": MethodsShown,
-    "keys": KeysShown,
-    "cycles": CyclesShown,
-}
+PRESENTERS = {"methods": MethodsShown, "keys": KeysShown, "cycles": CyclesShown}

@@ -14,20 +14,9 @@ from typing import Any
 from sqlstress.engine.ordered import OperationLedger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import Outcome
+from sqlstress.experiments.classics import worker
 from sqlstress.experiments.classics.proof import check_ids, check_rows, short_id
 from sqlstress.experiments.classics.spec import Method, Picks
-from sqlstress.experiments.classics.worker import (
-    CYCLES_TABLE,
-    MAKERS,
-    METHODS_TABLES,
-    PATH,
-    SOURCES,
-    KeysSource,
-    numbered_picks,
-    pairs,
-    possible_tables,
-    value,
-)
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import CheckCounter
@@ -39,9 +28,11 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class ClassicWork(ProvenWork):
-    """Base class. Each worker counts its completed steps in shared memory."""
+    """Base class of the work of the three experiments: makes the tables, and reads the rows of a trial."""
 
     place: SqlitePlace
+    definitions: Iterable[str]
+    """SQL statements that create the tables and indices."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
@@ -50,25 +41,21 @@ class ClassicWork(ProvenWork):
         self.shared: tuple[Any, ...] = (self._words,)
 
     def create(self, pulse: Pulse) -> None:
-        """Create and fill the tables. No connection stays open, so that the worker starts without a WAL."""
-        self.place.create_tables(self.definitions(), pulse)
+        """Create and fill the tables. No connection stays open, so that SQLite deletes the WAL."""
+        self.place.create_tables(self.definitions, pulse)
         with self.place.opened() as connection:
             connection.rows("BEGIN IMMEDIATE")
             self.fill(connection, pulse)
             connection.rows("COMMIT")
 
-    def definitions(self) -> Iterable[str]:
-        """Return the SQL statements that create the tables and indices."""
-        raise NotImplementedError
-
     def fill(self, connection: Connection, pulse: Pulse) -> None:
-        """Insert the rows that are there before the workers start; none by default."""
+        """Insert the rows that the workers need; none by default."""
 
     def tables(self, outcome: Outcome, pulse: Pulse) -> list[list[Row]]:
-        """Return the lists of rows that a worker may have left, in order of insertion."""
+        """Return the lists of rows of which a worker has written one: two if it died, else one."""
         done = OperationLedger(self._words, outcome.worker).acknowledged()
-        steps = SOURCES[self.case.workload].steps_of(self.case, outcome.worker, self.salt)
-        return possible_tables(with_pulses(steps, pulse), done, outcome.died)
+        steps = worker.SOURCES[self.case.workload].steps_of(self.case, outcome.worker, self.salt)
+        return worker.possible_tables(with_pulses(steps, pulse), done, outcome.died)
 
     def rows(self, query: str, pulse: Pulse) -> Iterator[Row]:
         with self.place.opened() as connection:
@@ -86,7 +73,7 @@ class ClassicWork(ProvenWork):
 
 
 def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
-    """Return each list of rows with ids from 1 on put in front of the rows, as SQLite assigns them."""
+    """Return each list of rows with an id in front of each row: 1, 2, ..., as SQLite assigns them."""
     return [[(number, *row) for number, row in enumerate(rows, 1)] for rows in tables]
 
 
@@ -96,29 +83,27 @@ def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
 class MethodsWork(ClassicWork):
     """Work of methods: the file must have each acknowledged sample and result once."""
 
+    definitions = worker.METHODS_TABLES
+
     @property
-    def _samples(self) -> int:
-        """Number of samples in the file before the worker starts."""
+    def _initial_samples(self) -> int:
         method: Method = self.case.spec
         return {"insert": 0, "allocate": method.scale, "query": method.samples}[method.phase]
 
-    def _results(self) -> list[Row]:
-        """Return the rows of results in the file before the worker starts."""
-        computed = pairs(self._samples) if self.case.spec.phase == "query" else ()
-        return [(a, b, value(a, b, self.case.seed)) for a, b in computed]
-
-    def definitions(self) -> Iterable[str]:
-        return METHODS_TABLES
+    def _initial_results(self) -> list[Row]:
+        computed = worker.pairs(self._initial_samples) if self.case.spec.phase == "query" else ()
+        return [(a, b, worker.value(a, b, self.case.seed)) for a, b in computed]
 
     def fill(self, connection: Connection, pulse: Pulse) -> None:
-        paths = ((PATH.format(number),) for number in with_pulses(range(self._samples), pulse))
+        paths = ((worker.PATH.format(number),) for number in with_pulses(range(self._initial_samples), pulse))
         connection.run_many("INSERT INTO sample (path) VALUES (?)", paths)
-        connection.run_many("INSERT INTO result VALUES (?, ?, ?)", with_pulses(self._results(), pulse))
+        results = with_pulses(self._initial_results(), pulse)
+        connection.run_many("INSERT INTO result VALUES (?, ?, ?)", results)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         (outcome,) = outcomes
-        samples = [[(PATH.format(number),) for number in range(self._samples)]]
-        results = [self._results()]
+        samples = [[(worker.PATH.format(number),) for number in range(self._initial_samples)]]
+        results = [self._initial_results()]
         if self.case.spec.phase == "insert":
             samples = self.tables(outcome, pulse)
         elif self.case.spec.phase == "allocate":
@@ -141,19 +126,18 @@ class MethodsWork(ClassicWork):
 
 
 NOW = "CAST(strftime('%s', 'now') AS INT)"
-"""SQL of the time, like unixepoch(), which SQLite lacks before 3.38."""
+"""SQL expression of the Unix time. SQLite lacks unixepoch() before 3.38."""
 _REFERENCE = "FOREIGN KEY ({0}) REFERENCES {0}s (id) ON DELETE CASCADE ON UPDATE NO ACTION"
 LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
     "users": lambda number: (f"user number {number:06}",),
     "items": lambda number: (f"item number {number:06}", 1965 + number % 59),
 }
-"""Functions by table, from the number of a user or item to the row without the id."""
+"""Functions, by table, that return the columns after the id from the number of a user or item."""
 HAVE_CREATED_AT = ("no-key", "pair-rowid")
 """Schemas in which the table picks has the column created_at."""
 
 
 def definitions(picks: Picks) -> Iterator[str]:
-    """Yield the SQL statements that create the tables and indices."""
     id_type = "INTEGER" if picks.id_type == "int" else "BLOB"
     yield f"CREATE TABLE users (id {id_type} NOT NULL PRIMARY KEY, name TEXT NOT NULL)"
     yield f"CREATE TABLE items (id {id_type} NOT NULL PRIMARY KEY, title TEXT NOT NULL, released INT)"
@@ -179,11 +163,11 @@ def definitions(picks: Picks) -> Iterator[str]:
 
 
 def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
-    """Return the SQL condition that a row of the table picks has defaults in all columns not inserted.
+    """Return the SQL condition that a pick has its default in each column that the workers do not write.
 
-    `span_s` has the times before and after all inserts, in seconds since 1970. The default of last_updated is
-    a time between these, and that of created_at is equal to it. `span_s` is None if the system clock was
-    changed in between; then last_updated only has to be an integer.
+    `span_s` has the times before and after all inserts, in seconds since 1970; None if the system clock was
+    changed during the inserts. The default of last_updated is the time of the insert. The condition requires
+    a time in `span_s`, or an integer if this is None. The default of created_at is equal to last_updated.
     """
     parts = ["priority IS NULL", "public IS 1", "done IS 0", "when_done IS NULL"]
     parts += ["created_at IS last_updated"] * (picks.schema in HAVE_CREATED_AT)
@@ -206,15 +190,13 @@ class KeysWork(ClassicWork):
         self.picks: Picks = case.spec
         self._made: dict[str, list[tuple[Any, ...]]] = {}
         """Rows of users and items, by table."""
+        self.definitions = tuple(definitions(self.picks))
         self._begun = 0.0, 0.0
-
-    def definitions(self) -> Iterable[str]:
-        return definitions(self.picks)
 
     def fill(self, connection: Connection, pulse: Pulse) -> None:
         self._begun = time.time(), time.monotonic()
         for name, values in LISTED.items():
-            ids = iter(MAKERS[self.picks.id_type](), None) if self.picks.id_type != "int" else count(1)
+            ids = iter(worker.MAKERS[self.picks.id_type](), None) if self.picks.id_type != "int" else count(1)
             numbers = with_pulses(range(getattr(self.picks, name)), pulse)
             made = [(row_id, *values(number)) for number, row_id in zip(numbers, ids, strict=False)]
             places = ", ".join("?" * len(made[0]))
@@ -234,8 +216,8 @@ class KeysWork(ClassicWork):
             by_worker = (
                 [
                     (number, ids[pick])
-                    for step in KeysSource.steps_of(self.case, outcome.worker, self.salt)
-                    for number, pick in numbered_picks(self.picks, step)
+                    for step in worker.KeysSource.steps_of(self.case, outcome.worker, self.salt)
+                    for number, pick in worker.numbered_picks(self.picks, step)
                     if pick in ids
                 ]
                 for outcome in outcomes
@@ -251,8 +233,8 @@ class KeysWork(ClassicWork):
         expected = [(name, *row) for name, rows in self._made.items() for row in rows]
         return check_rows("users and items", stored, [[expected]])
 
-    def _stored_picks(self, ids: dict[Any, Any], pulse: Pulse) -> Iterator[Pick | str]:
-        """Yield each pick of the table, or a text on a wrong row; store the ids of picks in `ids`."""
+    def _stored_picks(self, ids: dict[Any, Any], pulse: Pulse) -> Iterator[Row | str]:
+        """Yield (user's number, item's number) for each pick, or a text for a wrong pick; set `ids`."""
         users, items = (
             {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
         )
@@ -268,7 +250,7 @@ class KeysWork(ClassicWork):
             yield pick if is_intact else f"{pick_name(pick)} with other values"
 
     def _span(self) -> tuple[int, int] | None:
-        """Return the times before and after all inserts, in s since 1970; None if the clock was changed."""
+        """Return the times before and after all inserts; None if the system clock was changed."""
         begun_s, begun_steady_s = self._begun
         now_s, passed_s = time.time(), time.monotonic() - begun_steady_s
         if abs(now_s - begun_s - passed_s) > CLOCK_TOLERANCE_S:
@@ -282,12 +264,8 @@ class KeysWork(ClassicWork):
         return replace(trial, space=self.place.space(pulse))
 
 
-Pick = tuple[int, int]
-"""Numbers of a user and an item, from 0."""
-
-
-def pick_name(pick: Pick | str) -> str:
-    """Return the name of a pick; return a text unchanged."""
+def pick_name(pick: Row | str) -> str:
+    """Return the text on a pick, from the numbers of its user and item, or the given text."""
     if isinstance(pick, str):
         return pick
     user, item = pick
@@ -298,10 +276,9 @@ def pick_name(pick: Pick | str) -> str:
 
 
 class CyclesWork(ClassicWork):
-    """Work of cycles: a table, which must have the rows of the last acknowledged commit."""
+    """Work of cycles: the table must have the rows of the last acknowledged commit."""
 
-    def definitions(self) -> Iterable[str]:
-        return (CYCLES_TABLE,)
+    definitions = (worker.CYCLES_TABLE,)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         (outcome,) = outcomes

@@ -17,9 +17,11 @@ from sqlstress.experiments.classics import sentences as sentence
 from sqlstress.experiments.classics import show as declared
 from sqlstress.experiments.classics.compared import DONE, FAILED, LIMIT, TIMEOUT, WRONG
 from sqlstress.experiments.classics.sentences import Fastest
-from sqlstress.experiments.classics.show import METHODS, SPACE, checkpoints_in, space_figure, times_of
+from sqlstress.experiments.classics.show import METHODS, SPACE_COLUMNS, checkpoints_in, times_of, total_ns
 from sqlstress.experiments.classics.spec import ID_TYPES
 from sqlstress.report import Check, Run, Space, TreeSpace, Verdict
+from sqlstress.show.blocks import Column
+from sqlstress.show.case_table import Row
 from sqlstress.statistics.series import Series
 from tests.cycles_report import (
     CYCLES,
@@ -198,7 +200,7 @@ def test_wrong_data_is_reported_and_excluded_from_conclusions() -> None:
     )
 
 
-@pytest.mark.parametrize("name", SPACE)
+@pytest.mark.parametrize("column", SPACE_COLUMNS, ids=lambda column: column.csv)
 @pytest.mark.parametrize(
     "space",
     [
@@ -209,9 +211,9 @@ def test_wrong_data_is_reported_and_excluded_from_conclusions() -> None:
     ],
     ids=["nothing", "no picks", "no pages", "not measured"],
 )
-def test_inconsistent_space_has_no_figure(space: Space | None, name: str) -> None:
+def test_inconsistent_space_has_no_figure(space: Space | None, column: Column[Row]) -> None:
     (trial,) = keys_run("no-key", "int", space=space).trials
-    assert not space_figure(name, trial)
+    assert not column.value(trial)
 
 
 # Cycles.
@@ -343,9 +345,10 @@ def test_checkpoints_of_any_period_are_seen(commits: int, checkpoint_at: int, cy
 
 
 def test_total_includes_begin_and_commit() -> None:
-    times = times_of(trial(series_of(STATEMENTS, [5, 6]), series_of(BEGIN_AND_COMMIT, [100, 7])))
+    done = trial(series_of(STATEMENTS, [5, 6]), series_of(BEGIN_AND_COMMIT, [100, 7]))
+    times = times_of(done)
     assert times
-    assert (times.cycles, sum(times.bounds), times.total) == ((5, 6), 107, 118)
+    assert (times.cycles, sum(times.bounds), total_ns(done)) == ((5, 6), 107, 118)
 
 
 def test_first_cycle_is_no_spike() -> None:
