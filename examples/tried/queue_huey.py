@@ -67,5 +67,5 @@ def no_task_is_lost(query: Callable[..., Any]) -> None:
     ((asked,),), ((waiting,),), ((done,),) = (
         query(f"SELECT count(*) FROM {table}") for table in ("asked", "task", "done")
     )
-    # Those that are being carried out have left the queue: one for each process at most.
+    # Jobs that run now have left the queue: at most one for each process.
     assert asked - waiting - done <= 8, f"{asked} asked for, {waiting} wait, {done} done"
