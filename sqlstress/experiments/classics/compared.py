@@ -1,7 +1,8 @@
-"""Comparison of the cases of methods, keys and cycles, in the columns of a table and in findings.
+"""Comparison of measured cases of methods, keys or cycles, for columns of a table and for findings.
 
-A run is all trials of a case. A group has the runs of one table. A pass is one trial of each case in turn. A
-difference of times is reported only if it is significant over the passes.
+A case is a set of option values to measure, and a row of a table. A run is all trials of a case. A group has
+the runs of one table. A pass is one trial of each case in turn. A difference is reported only if it is
+significant over the passes.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ Write = Callable[[float], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Declaration of a comparison of cases: their names and figures.
+    """Rule to compare the cases of a table, with functions that return a case's name and figure.
 
-    Cases are compared within a part of a table, such as those of one schema.
+    Each part of a table, such as the rows of one schema, is compared by itself.
     """
 
     name: Callable[[Case], str]
-    """Function from a case to its name in the part; cases with one name differ in scale."""
+    """Function from a case to its name, such as "1b1 + WAL", without the number of rows."""
     base: str
-    """Name of the case with which others are compared."""
+    """Name of the case by whose figure the figures of the other cases are divided, such as "1b1"."""
     figure: Callable[[Trial], float]
     """Function from a trial to its main figure: a rate or a time."""
     is_time: bool = False
@@ -53,20 +54,20 @@ class Compared:
     part: Callable[[Case], str] = lambda _: ""
     """Function from a case to the name of its part of the table; empty if there is only one part."""
     special: str = ""
-    """First word of the names of cases that only some applications can use, such as "SPC".
+    """First word of the names of cases that only some applications can use, such as "SPC"; may be empty.
 
-    If such a case is among the fastest, the other cases are also ranked without it.
+    If such a case is among the fastest, a second ranking leaves out all such cases.
     """
 
     def rates(self, run: Run) -> dict[int, float]:
-        """Return {number of the pass: rate}. The rate is the inverse of the figure if that is a time."""
+        """Return {number of the pass: rate}. The rate is the figure, or its inverse if it is a time."""
         figures = run.by_pass(self.figure)
         return {index: 1 / time for index, time in figures.items()} if self.is_time else figures
 
     def outcome(self, run: Run) -> str:
         """Return DONE, TIMEOUT, LIMIT, FAILED or WRONG.
 
-        For a skipped run, return the outcome of the smaller scale because of which it was skipped.
+        A skipped run has the outcome of the run with fewer rows because of which it was skipped.
         """
         if run.skipped is not None:
             return next((outcome for outcome, reason in REASONS.items() if reason in run.skipped), FAILED)
@@ -78,10 +79,10 @@ class Compared:
         return DONE if run.by_pass(self.figure) else FAILED
 
     def main_cell(self, write: Write) -> case_table.Cell:
-        """Return a function from a row to its main figure with the spread, or the reason for its absence.
+        """Return the function that makes the cells of the column with the main figure: "22k ±8%".
 
-        `write` returns the text of the figure. The spread is computed from rates, even if the figure is a
-        time. All passes do the same work, so the relative spread of both is the same.
+        `write` returns the text of a figure. A cell without a figure has the reason, such as TIMEOUT. The
+        relative spread is computed from rates. Times have an equal one, since all passes do equal work.
         """
 
         def cell(row: Row) -> str:
@@ -100,10 +101,10 @@ class Compared:
         figure: Callable[[Trial], float | None] | None = None,
         **more: Any,
     ) -> Column[Row]:
-        """Return a column with each row's figure, divided by the figure of the base in the row's part.
+        """Return a column with each row's figure, divided by the figure of `base` in its part of the table.
 
-        If the base has several rows in the part, such as scales, its largest figure is used. `write` returns
-        the text of a ratio. `figure` replaces the main figure. `more` are further fields of Column.
+        If several rows of the part have the name `base`, the largest of their figures is used. `write`
+        returns the text of a ratio. `figure` replaces the main figure. `more` are further fields of Column.
         """
 
         def value(row: Row) -> float | None:
@@ -125,10 +126,10 @@ class Compared:
         return Column(name, (self.base, "= 1"), cell=cell, **more)
 
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield findings on the fastest cases of each part.
+        """Yield a finding on the fastest cases of each part of the table.
 
-        Only cases with the driver of the group's first case and with the most processes are compared, so that
-        they differ in nothing but name and scale.
+        To compare cases that differ only in their names and numbers of rows, cases with fewer processes than
+        others, or with another driver than the group's first case, are left out.
         """
         most = max(run.case.concurrency for run in group.runs)
         done = [
@@ -144,33 +145,28 @@ class Compared:
         compared = [run for named in best.values() for run in named.values()]
         tested = group.pairwise_tests(compared, self.rates) if compared else None
         if tested:
-            found = [
-                finding for part, named in best.items() for finding in self._in_part(part, named, tested)
-            ]
+            found = [self._part(part, named, tested) for part, named in best.items() if len(named) > 1]
             yield from found
             yield from inconclusive_findings(tested, found, group.case)
         elif len(done) > 1:
             yield Finding(shared.cannot_tell, advice=more_trials(group.case))
 
-    def _in_part(self, part: str, named: Mapping[str, Run], tested: PairwiseTests) -> Iterator[Finding]:
-        """Yield the findings on a part of the table.
+    def _part(self, part: str, named: Mapping[str, Run], tested: PairwiseTests) -> Finding:
+        """Return the finding on a part of the table.
 
-        `named` has the run of each name, at the scale with the best rate. `tested` has the tests of all pairs
-        of these runs.
+        `named` has the run with the best rate, by name. `tested` has the tests of all pairs of these runs.
         """
-        if len(named) < 2:
-            return
         leads = [self._lead(named, tested)]
         others = {name: run for name, run in named.items() if name.split()[0] != self.special}
         if others and not {*leads[0].names} <= {*others}:
             leads.append(self._lead(others, tested, self.special))
-        yield Finding(sentences.fastest, part=part, leads=tuple(leads))
+        return Finding(sentences.fastest, part=part, leads=tuple(leads))
 
     def _lead(self, named: Mapping[str, Run], tested: PairwiseTests, without: str = "") -> Fastest:
         """Return the cases not significantly slower than the fastest, and the best rate relative to the base.
 
-        `named` has the runs to rank, by name, and `tested` the tests of all pairs of them. `without` is the
-        first word of names that were left out; empty if none were.
+        `named` has the runs to rank, by name, and `tested` the tests of all pairs of them. `without` is
+        `special` if these cases are left out, else empty.
         """
         lead = leaders(tested, list(named.values()), divide_error_by=1 + bool(self.special))
         names = tuple(name for name, run in named.items() if any(run is near for near in lead.runs))

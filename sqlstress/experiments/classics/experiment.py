@@ -34,7 +34,7 @@ from sqlstress.request import Request, check_locking, is_exclusive
 
 
 class _Experiment(Experiment):
-    """Base class. It finds the classes of the experiment's parts by the experiment's name."""
+    """Base class of the three experiments. Its methods import the parts by the experiment's name."""
 
     def rate_units(self, case: Case) -> str:
         return "rows"
@@ -66,7 +66,6 @@ def _case(request: Request[Any, MethodsSelection], phase: str, tricks: str, scal
 
 
 def _check_scale(method: Method) -> None:
-    """Raise UsageError if the scale is not supported by the phase, or needs too many samples."""
     if method.phase == "allocate" and not 2 <= method.scale <= MOST_SAMPLES:
         raise UsageError(
             f"--scale {method.scale} is not supported by the phase allocate. Give 2 to {MOST_SAMPLES:,} "
@@ -121,7 +120,6 @@ class MethodsExperiment(_Experiment):
     label_fields = frozenset(Method.__slots__)
 
     def cases(self, request: Request[Any, MethodsSelection]) -> Iterator[Case]:
-        """Yield the cases in order of driver, phase, method and scale. Raises UsageError."""
         selection = request.selection
         if selection.scale is not None and selection.full:
             raise UsageError("--scale and --full contradict each other. Leave one of them out.")
@@ -163,8 +161,8 @@ class MethodsExperiment(_Experiment):
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
         """Return the reason to skip a case or its remaining trials, or None. `runs` has the results so far.
 
-        Reasons are that the method timed out or met a limit of SQLite at a smaller scale, or timed out at
-        this scale. Only runs that differ from the case in nothing but the scale count.
+        Reasons are that an earlier trial of this case timed out, or that a case with fewer rows, and no other
+        difference, timed out or met a limit of SQLite.
         """
         for run in (run for run in runs if run.case.workload == self.name):
             scale = run.case.spec.scale
@@ -180,7 +178,7 @@ class MethodsExperiment(_Experiment):
 
 
 MOST_PICKS = 10_000_000
-"""Maximum number of picks (rows) in a case of keys, because the check of the data has all in memory."""
+"""Maximum of --users times --picks, because the check of the data keeps all these rows in memory."""
 _PICKS = options_of(Picks)
 
 
@@ -220,7 +218,6 @@ class KeysExperiment(_Experiment):
     label_fields = frozenset(("schema", "id_type"))
 
     def cases(self, request: Request[Picks, KeysSelection]) -> Iterator[Case]:
-        """Yield the cases in order of schema, concurrency and type of id. Raises UsageError."""
         if request.selection.full and "schema" in request.given:
             raise UsageError("--full measures every schema. Leave out --full or --schema.")
         load = request.spec
@@ -245,8 +242,7 @@ class KeysExperiment(_Experiment):
             yield replace(request.case, settings=settings, concurrency=concurrency, spec=picks)
 
     def table_key(self, case: Case) -> Case:
-        work = replace(case.spec, schema="", id_type="")
-        return replace(case, concurrency=1, seed=0, spec=work)
+        return replace(case, concurrency=1, seed=0, spec=replace(case.spec, schema="", id_type=""))
 
     def work_label(self, case: Case) -> str:
         return f"{case.spec.schema}, {case.spec.id_type}"
@@ -290,7 +286,6 @@ class CyclesExperiment(_Experiment):
     label_fields = frozenset(("transaction",))
 
     def cases(self, request: Request[Cycling, CyclesSelection]) -> Iterator[Case]:
-        """Yield a case for each setting (see PUBLISHED in spec.py), such as "wal-tx". Raises UsageError."""
         names = request.selection.settings
         if "wal-autocheckpoint" in request.given and not {"wal", "wal-tx"} & set(names):
             raise UsageError("--wal-autocheckpoint needs the setting wal or wal-tx. Add one to --settings.")

@@ -46,7 +46,7 @@ MODELS = (Sample, Result)
 
 
 def orm_operations(case: Case, connection: Any) -> dict[str, Operation]:
-    """Return, by name of the method, the function that does a case's phase with Peewee's models."""
+    """Return, by name of the method, functions that write rows or query pairs with Peewee's models."""
     phase, database = case.spec.phase, connection.database
     database.bind(MODELS)
     model: Any = Sample if phase == "insert" else Result
@@ -65,15 +65,12 @@ def orm_operations(case: Case, connection: Any) -> dict[str, Operation]:
         found = (Result.get_or_none((Result.a == a) & (Result.b == b)) for a, b in pairs)
         return [result for result in found if result]
 
-    def select(pairs: Sequence[Pair]) -> list[Result]:
-        return list(nested(pairs))
-
     inserts = {"1b1": create, "BLK": insert_many, "BLK/n": insert_many}
-    queries = {"1b1": get, "BLK": select}
+    queries = {"1b1": get, "BLK": lambda pairs: list(nested(pairs))}
     return sql_operations(case, connection, run) | (queries if phase == QUERY else inserts)
 
 
 def nested(wanted: Sequence[Pair]) -> Any:
-    """Return the query of the method BLK: a condition for each pair, joined by OR."""
+    """Return the query of the method BLK for pairs of sample ids: a condition for each, joined by OR."""
     conditions = [(Result.a == a) & (Result.b == b) for a, b in wanted]
     return Result.select().where(reduce(or_, conditions))

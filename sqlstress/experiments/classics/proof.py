@@ -11,7 +11,7 @@ from sqlstress.report import Check
 from sqlstress.report.results import CheckCounter
 
 Tables = Sequence[Sequence[Any]]
-"""Lists of rows that a worker may have left: one, or two if the worker died."""
+"""Lists of rows, of which a worker has written one: two lists if the worker died, else a single list."""
 
 
 def check_rows(
@@ -19,8 +19,8 @@ def check_rows(
 ) -> Check:
     """Check that a table has exactly once each row that the workers committed, and no other rows.
 
-    `name` is the name of the check. `workers` has the possible lists of rows of each worker. `described`
-    returns the text of a row.
+    `name` is the name of the check. `workers` has, for each worker, the lists of rows that it may have
+    written. `described` returns the text of a row.
     """
     tally = CheckCounter(name)
     by_worker = [*workers]
@@ -42,10 +42,9 @@ def check_rows(
 def _objections(
     table: Sequence[Any], tables: Tables, stored: set[Any], described: Callable[[Any], str]
 ) -> list[str]:
-    """Return a text for each row in which the stored rows differ from `table`, a list of expected rows.
+    """Return a text for each difference between `stored`, the rows of the database, and `table`.
 
-    `stored` has the rows of the database. `tables` has all lists of a worker that are possible, including
-    `table`. Stored rows that are in no list are reported by `check_rows`, not here.
+    `table` is one of the lists of rows that a worker may have written, and `tables` has all of these.
     """
     rows = {*table}
     others = dict.fromkeys(row for row in chain.from_iterable(tables) if row not in rows)
@@ -58,8 +57,8 @@ def _objections(
 def check_ids(by_worker: Iterable[Iterable[tuple[int, Any]]], id_type: str) -> Check:
     """Check that ids have the right type, are unique, and ascend if their type promises it.
 
-    `by_worker` has a pair for each row of each worker, in order of insertion: the number that the id must be
-    if it is an integer, and the id.
+    `by_worker` has a pair for each row of each worker, in order of insertion: the expected number, which is
+    used only if `id_type` is "int", and the stored id.
     """
     tally = CheckCounter("identifiers")
     seen: set[Any] = set()

@@ -1,6 +1,6 @@
 """Sentences in the reports of methods, keys and cycles. Their parameters are the facts of a finding.
 
-A part of a table has cases that are compared, such as the types of ids with one schema.
+A part of a table has the cases that are compared with each other, such as the types of ids with one schema.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from sqlstress.statistics.units import digits, plural
 
 
 class Fastest(NamedTuple):
-    """Fastest cases of a part of a table."""
+    """Fastest cases of a part of a table, for the sentence `fastest`."""
 
     names: Sequence[str]
-    """Names of the cases; several if they are about equal or cannot be ranked."""
+    """Names of the cases; several if the tests do not show that one of them is the fastest."""
     base: str
-    """Name of the case that the fastest is compared with."""
+    """Name of the case with which the fastest case is compared, such as "1b1"."""
     ratio: Ratio | None = None
-    """Rate of the fastest relative to the base; None if inconclusive, or if the base is among `names`."""
+    """Rate of the fastest case / rate of the base; None if inconclusive, or if `names` contains the base."""
     equal: bool = False
-    """Whether several cases are in `names`, and tests show that they are about equal."""
+    """Whether `names` has several cases, and tests show that their rates are about equal."""
     unclear: bool = False
-    """Whether several cases are in `names`, and noise hides which of them is fastest."""
+    """Whether `names` has several cases, and noise hides which of them is fastest."""
     without: str = ""
-    """Name of the case that was left out; empty if none was."""
+    """First word of the names of cases that were left out, such as "SPC"; empty if none were."""
 
 
 def _lead(lead: Fastest) -> str:
@@ -42,8 +42,8 @@ def _lead(lead: Fastest) -> str:
 def fastest(*, part: str = "", leads: Sequence[Fastest]) -> str:
     """Name the fastest cases of a part of a table.
 
-    `leads` has the fastest of all cases. If only some applications can use one of these, such as the method
-    SPC, a second item has the fastest cases without it.
+    The first item of `leads` has the fastest of all cases. If only some applications can use one of these,
+    such as the method SPC, a second item has the fastest of the other cases.
     """
     return f"Fastest{f' for {part}' if part else ''}: {'; '.join(map(_lead, leads))}."
 
@@ -65,7 +65,7 @@ def space_unsplit() -> str:
 def checkpoint(
     *, where: str, cycles: Sequence[int], slowest: int, slowest_ns: float, median_ns: float
 ) -> str:
-    """Report the cycles with a checkpoint, and whether the slowest cycle except the first is among them."""
+    """Report the numbers of the cycles with a checkpoint, and whether the slowest cycle had a checkpoint."""
     seen = "no checkpoint was seen"
     if cycles:
         seen = f"a checkpoint was seen in cycle {listing(list(map(digits, cycles)))}"

@@ -60,7 +60,7 @@ DRIVERS = Compared(
     figure=METHODS.figure,
     part=lambda case: f"{case.spec.phase} {tricks_of(case)} {case.spec.scale}",
 )
-"""Comparison of each driver to the driver sqlite3, which has no object-relational mapper."""
+"""Comparison of drivers that do equal work. The driver sqlite3 has no object-relational mapper."""
 
 
 def _method_rows(group: Group) -> list[Row]:
@@ -139,10 +139,7 @@ class MethodsShown(ClassicShown):
         return "rows"
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the phase, which is the title of the case's bar plot, and the key of its bar.
-
-        Among cases with equal keys, only the case with the largest scale has a bar.
-        """
+        """Return the phase, and a key without the number of rows: only the case with the most has a bar."""
         return case.spec.phase, (tricks_of(case), case.driver, case.concurrency)
 
     def bar_name(self, case: Case) -> str:
@@ -176,16 +173,12 @@ Sizes are in bytes, shares of the file from 0 to 1, fan-outs in children per int
 
 
 def _space_column(name: str, csv: str, write: Write, **more: Any) -> Column[Row]:
-    """Return a column with a figure of `SPACE`, called `name` in tables and `csv` in the CSV.
-
-    The figure is missing if the space was not measured, or if the report has contradictory numbers of pages.
-    `write` returns the text of a figure. `more` are further fields of Column, such as `meaning`.
-    """
+    """Return a column with the figure `csv` of `SPACE`. `write` returns the text of a figure."""
 
     def value(trial: Trial) -> float | None:
         try:
             known = finite(SPACE[csv](trial.space)) if trial.space else None
-        except (KeyError, ZeroDivisionError):
+        except (KeyError, ZeroDivisionError):  # The report has contradictory figures.
             return None
         return int(known) if known is not None and known.is_integer() else known
 
@@ -200,7 +193,7 @@ def _mb_cell(size_bytes: float) -> str | None:
 
 
 def _percent_cell(share: float) -> str:
-    """Return a share as a percentage with one decimal, as sqlite3_analyzer does."""
+    """Return a share of the file as a percentage with one decimal, as sqlite3_analyzer does."""
     return f"{100 * share:.1f}%" if share < 1000 else f"{100 * share:.0e}%"
 
 
@@ -274,9 +267,9 @@ def _file_bytes(trial: Trial) -> float | None:
 
 
 def unsplit_space(group: Group) -> Iterator[Finding]:
-    """Yield a finding if the space could not be split by table and index, because SQLite lacked dbstat.
+    """Yield a finding if the space of tables and indices is unknown, because SQLite lacked dbstat.
 
-    Reports with published figures are not split either. They have no number of pages and get no finding.
+    Reports made of published figures get no finding: they have no number of pages.
     """
     spaces = [trial.space for run in group.runs for trial in run.trials if trial.space]
     if any(space.page_count and not space.trees for space in spaces):
@@ -317,15 +310,14 @@ class KeysShown(ClassicShown):
 
 @dataclass(frozen=True, slots=True)
 class CycleTimes:
-    """Times of a trial of cycles in ns, and the cycles with a checkpoint."""
+    """Measured times of a trial of cycles, in ns, and the numbers of its cycles with a checkpoint."""
 
     cycles: tuple[int, ...]
     """Time of the inserts and deletes of each cycle, in ns."""
     bounds: tuple[int, ...]
-    """Sum of the times of BEGIN and COMMIT in each cycle, in ns.
+    """Time of BEGIN and COMMIT in each cycle, in ns; empty if each statement is its own transaction.
 
-    If one transaction covers the run, only the first cycle has BEGIN and the last has COMMIT. If each
-    statement is its own transaction, the tuple is empty.
+    If one transaction covers the run, only the first cycle has BEGIN and the last has COMMIT.
     """
     checkpoints: tuple[int, ...]
     """Numbers, from 1, of the cycles with a checkpoint."""
@@ -359,12 +351,12 @@ def times_of(trial: Trial) -> CycleTimes | None:
 def checkpoints_in(
     frames: Sequence[int], checkpointed: Sequence[int], restarts: Sequence[int]
 ) -> Iterator[int]:
-    """Yield the numbers, from 1, of cycles with a checkpoint, from the WAL's state after each cycle.
+    """Yield the numbers, from 1, of cycles with a checkpoint.
 
-    A checkpoint increases the number of checkpointed frames. A restart of the WAL needs a checkpoint of all
-    frames, but this checkpoint may have been in an earlier cycle. So a cycle with a restart had a checkpoint
-    in two cases: some frames were not checkpointed before the cycle, or frames of the new WAL are
-    checkpointed after it.
+    The parameters have the WAL's state after each cycle: numbers of frames, of checkpointed frames, and of
+    restarts so far. In a cycle without a restart, a checkpoint increases the number of checkpointed frames. A
+    restart needs a checkpoint of all frames. This checkpoint was in the cycle of the restart if frames were
+    left to checkpoint before the cycle. Checkpointed frames of the new WAL also show a checkpoint.
     """
     before = (0, 0, 0)
     for cycle, now in enumerate(zip(frames, checkpointed, restarts, strict=False), 1):
@@ -375,10 +367,7 @@ def checkpoints_in(
 
 
 def total_ns(trial: Trial) -> float:
-    """Return the time of all cycles of a trial in ns; if unknown, that of the whole trial.
-
-    The time of the checkpoint after the last cycle is not included.
-    """
+    """Return the time of all cycles in ns, without the closing checkpoint; if unknown, all of the trial."""
     times = times_of(trial)
     return sum(times.cycles) + sum(times.bounds) if times else trial.seconds * NS_PER_S
 
@@ -389,7 +378,7 @@ CYCLES = Compared(setting_of, base="delete", figure=total_ns, is_time=True)
 def checkpoints(group: Group) -> Iterator[Finding]:
     """Yield a finding on the checkpoints of each case in WAL mode.
 
-    A case with one transaction for the whole run is left out: no checkpoint is possible before its COMMIT.
+    Cases with one transaction for the whole run get none: no checkpoint is possible before the COMMIT.
     """
     for run, trial in group.measured():
         times = times_of(trial)
@@ -515,7 +504,6 @@ class CyclesShown(ClassicShown):
         yield table_of(rows, (SETTING, *CYCLE_COLUMNS, speeds, verified))
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield a plot of each cycle's time: a line for each setting, with its checkpoints marked."""
         data: list[Plain] = []
         for number, (run, trial) in enumerate(group.measured()):
             if times := times_of(trial):

@@ -1,9 +1,10 @@
 """Options of methods, keys and cycles, and the fields of their cases.
 
-Methods write or query samples (files) and results (a number for each pair of samples). Names of methods: 1b1
-(one row per statement), BLK (all rows in a statement), BLK/n (n rows per statement), JSON (rows from a JSON
-parameter), SPC (rows made inside SQLite). TSC means that all rows are in one transaction. The tricks of a
-case are its method, with WAL and TSC if used: "1b1 + WAL". A pick is a row that links a user with an item.
+Methods write or query rows of two tables: sample (a path) and result (a number for a pair of samples). Names
+of methods: 1b1 (one row per statement), BLK (all rows in a statement), BLK/n (n rows per statement), JSON
+(rows from a JSON parameter), SPC (rows made inside SQLite). TSC means that all rows are in one transaction.
+Such names with WAL and TSC, if used, are called tricks: "1b1 + WAL". The scale of a method sets its number of
+rows. The experiment keys inserts picks: rows that link a user with an item.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Method:
     transaction: bool
     """Whether all rows are written or read in one transaction (TSC)."""
     scale: int
-    """Number of samples to insert, samples whose pairs get results, or pairs to query."""
+    """Number of samples to insert, of samples whose pairs get pending results, or of pairs to query."""
     timeout_s: float = option(
         duration(0.01),
         "2.6s",
@@ -56,7 +57,7 @@ class Method:
         meaning="Time of work after which the measurement stops, in seconds.",
     )
     samples: int = 300
-    """Number of samples in the queried table, which has every pair of samples; 0 if unknown."""
+    """Number of samples; the queried table has a result for each of their pairs. 0 if unknown."""
     chunk: int = 1000
     """Number of rows per statement of BLK/n."""
 
@@ -67,7 +68,7 @@ class Method:
 
     @property
     def sets(self) -> tuple[int, int]:
-        """Sizes of the two sets of samples to query: two factors of the scale, as equal as possible."""
+        """Sizes of two sets of samples whose pairs are queried: factors of `scale`, as equal as possible."""
         lower = next((size for size in range(isqrt(self.scale), 0, -1) if self.scale % size == 0), 1)
         return lower, self.scale // lower
 
@@ -110,15 +111,15 @@ def tricks_of(case: Case) -> str:
 
 
 REASONS = {"timeout": "timed out", "limit": "met a limit"}
-"""Outcomes of a trial after which larger scales of the method are skipped, with text."""
+"""Texts on outcomes after which cases of the method with more rows are skipped, by outcome."""
 
 
 class Scales(NamedTuple):
-    """Scales at which some methods of a phase are measured."""
+    """Scales at which methods are measured: some in the published tables, some by default."""
 
     phase: str
     tricks: tuple[str, ...]
-    """Methods, with WAL and TSC (one transaction) if used, such as "1b1 + WAL"."""
+    """Names of the methods, with WAL and TSC (one transaction) if used: "1b1 + WAL"."""
     published: Sequence[int]
     """Scales of the published tables, which --full measures."""
     chosen: Sequence[int]

@@ -28,7 +28,7 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class ClassicWork(ProvenWork):
-    """Base class. Each worker counts its completed steps in shared memory."""
+    """Base class of the work of the three experiments: makes the tables, and reads the rows of a trial."""
 
     place: SqlitePlace
     definitions: Iterable[str]
@@ -41,7 +41,7 @@ class ClassicWork(ProvenWork):
         self.shared: tuple[Any, ...] = (self._words,)
 
     def create(self, pulse: Pulse) -> None:
-        """Create and fill the tables. No connection stays open, so that the worker starts without a WAL."""
+        """Create and fill the tables. No connection stays open, so that SQLite deletes the WAL."""
         self.place.create_tables(self.definitions, pulse)
         with self.place.opened() as connection:
             connection.rows("BEGIN IMMEDIATE")
@@ -49,10 +49,10 @@ class ClassicWork(ProvenWork):
             connection.rows("COMMIT")
 
     def fill(self, connection: Connection, pulse: Pulse) -> None:
-        """Insert the rows that are there before the workers start; none by default."""
+        """Insert the rows that the workers need; none by default."""
 
     def tables(self, outcome: Outcome, pulse: Pulse) -> list[list[Row]]:
-        """Return the lists of rows that a worker may have left, in order of insertion."""
+        """Return the lists of rows of which a worker has written one: two if it died, else one."""
         done = OperationLedger(self._words, outcome.worker).acknowledged()
         steps = worker.SOURCES[self.case.workload].steps_of(self.case, outcome.worker, self.salt)
         return worker.possible_tables(with_pulses(steps, pulse), done, outcome.died)
@@ -73,7 +73,7 @@ class ClassicWork(ProvenWork):
 
 
 def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
-    """Return each list of rows with ids from 1 on put in front of the rows, as SQLite assigns them."""
+    """Return each list of rows with an id in front of each row: 1, 2, ..., as SQLite assigns them."""
     return [[(number, *row) for number, row in enumerate(rows, 1)] for rows in tables]
 
 
@@ -86,25 +86,24 @@ class MethodsWork(ClassicWork):
     definitions = worker.METHODS_TABLES
 
     @property
-    def _samples(self) -> int:
-        """Number of samples in the file before the worker starts."""
+    def _initial_samples(self) -> int:
         method: Method = self.case.spec
         return {"insert": 0, "allocate": method.scale, "query": method.samples}[method.phase]
 
-    def _results(self) -> list[Row]:
-        """Return the rows of results in the file before the worker starts."""
-        computed = worker.pairs(self._samples) if self.case.spec.phase == "query" else ()
+    def _initial_results(self) -> list[Row]:
+        computed = worker.pairs(self._initial_samples) if self.case.spec.phase == "query" else ()
         return [(a, b, worker.value(a, b, self.case.seed)) for a, b in computed]
 
     def fill(self, connection: Connection, pulse: Pulse) -> None:
-        paths = ((worker.PATH.format(number),) for number in with_pulses(range(self._samples), pulse))
+        paths = ((worker.PATH.format(number),) for number in with_pulses(range(self._initial_samples), pulse))
         connection.run_many("INSERT INTO sample (path) VALUES (?)", paths)
-        connection.run_many("INSERT INTO result VALUES (?, ?, ?)", with_pulses(self._results(), pulse))
+        results = with_pulses(self._initial_results(), pulse)
+        connection.run_many("INSERT INTO result VALUES (?, ?, ?)", results)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         (outcome,) = outcomes
-        samples = [[(worker.PATH.format(number),) for number in range(self._samples)]]
-        results = [self._results()]
+        samples = [[(worker.PATH.format(number),) for number in range(self._initial_samples)]]
+        results = [self._initial_results()]
         if self.case.spec.phase == "insert":
             samples = self.tables(outcome, pulse)
         elif self.case.spec.phase == "allocate":
@@ -127,19 +126,18 @@ class MethodsWork(ClassicWork):
 
 
 NOW = "CAST(strftime('%s', 'now') AS INT)"
-"""SQL of the time, like unixepoch(), which SQLite lacks before 3.38."""
+"""SQL expression of the Unix time. SQLite lacks unixepoch() before 3.38."""
 _REFERENCE = "FOREIGN KEY ({0}) REFERENCES {0}s (id) ON DELETE CASCADE ON UPDATE NO ACTION"
 LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
     "users": lambda number: (f"user number {number:06}",),
     "items": lambda number: (f"item number {number:06}", 1965 + number % 59),
 }
-"""Functions by table, from the number of a user or item to the row without the id."""
+"""Functions, by table, that return the columns after the id from the number of a user or item."""
 HAVE_CREATED_AT = ("no-key", "pair-rowid")
 """Schemas in which the table picks has the column created_at."""
 
 
 def definitions(picks: Picks) -> Iterator[str]:
-    """Yield the SQL statements that create the tables and indices."""
     id_type = "INTEGER" if picks.id_type == "int" else "BLOB"
     yield f"CREATE TABLE users (id {id_type} NOT NULL PRIMARY KEY, name TEXT NOT NULL)"
     yield f"CREATE TABLE items (id {id_type} NOT NULL PRIMARY KEY, title TEXT NOT NULL, released INT)"
@@ -165,11 +163,11 @@ def definitions(picks: Picks) -> Iterator[str]:
 
 
 def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
-    """Return the SQL condition that a row of the table picks has defaults in all columns not inserted.
+    """Return the SQL condition that a pick has its default in each column that the workers do not write.
 
-    `span_s` has the times before and after all inserts, in seconds since 1970. The default of last_updated is
-    a time between these, and that of created_at is equal to it. `span_s` is None if the system clock was
-    changed in between; then last_updated only has to be an integer.
+    `span_s` has the times before and after all inserts, in seconds since 1970; None if the system clock was
+    changed during the inserts. The default of last_updated is the time of the insert. The condition requires
+    a time in `span_s`, or an integer if this is None. The default of created_at is equal to last_updated.
     """
     parts = ["priority IS NULL", "public IS 1", "done IS 0", "when_done IS NULL"]
     parts += ["created_at IS last_updated"] * (picks.schema in HAVE_CREATED_AT)
@@ -236,7 +234,7 @@ class KeysWork(ClassicWork):
         return check_rows("users and items", stored, [[expected]])
 
     def _stored_picks(self, ids: dict[Any, Any], pulse: Pulse) -> Iterator[Row | str]:
-        """Yield each pick of the table, or a text on a wrong row; store the ids of picks in `ids`."""
+        """Yield (user's number, item's number) for each pick, or a text for a wrong pick; set `ids`."""
         users, items = (
             {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
         )
@@ -252,7 +250,7 @@ class KeysWork(ClassicWork):
             yield pick if is_intact else f"{pick_name(pick)} with other values"
 
     def _span(self) -> tuple[int, int] | None:
-        """Return the times before and after all inserts, in s since 1970; None if the clock was changed."""
+        """Return the times before and after all inserts; None if the system clock was changed."""
         begun_s, begun_steady_s = self._begun
         now_s, passed_s = time.time(), time.monotonic() - begun_steady_s
         if abs(now_s - begun_s - passed_s) > CLOCK_TOLERANCE_S:
@@ -267,7 +265,7 @@ class KeysWork(ClassicWork):
 
 
 def pick_name(pick: Row | str) -> str:
-    """Return a name for a pick, given the numbers of its user and item; return a text unchanged."""
+    """Return the text on a pick, from the numbers of its user and item, or the given text."""
     if isinstance(pick, str):
         return pick
     user, item = pick
@@ -278,7 +276,7 @@ def pick_name(pick: Row | str) -> str:
 
 
 class CyclesWork(ClassicWork):
-    """Work of cycles: a table, which must have the rows of the last acknowledged commit."""
+    """Work of cycles: the table must have the rows of the last acknowledged commit."""
 
     definitions = (worker.CYCLES_TABLE,)
 

@@ -1,7 +1,7 @@
-"""Workers of methods, keys and cycles, which run steps in order, and the rows that their commits leave.
+"""Workers of methods, keys and cycles, which run steps in order. A step is a statement or a transaction.
 
-The worker and the check of the data compute the steps independently from the case. Users, items and samples
-are numbered from 0, workers from 1.
+The check of the data computes the steps again from the case, and from these the rows that must be in the
+file. Users, items and samples are numbered from 0, workers from 1.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation
 
 BEGIN, DELETE, QUERY, COMMIT, CHECKPOINT = "begin", "delete", "query", "commit", "checkpoint"
-"""Kinds of steps that insert no rows; other kinds insert the rows of the step."""
+"""Kinds of steps that insert no rows. All other kinds insert rows."""
 INSERT, PICKS = "insert", "picks"
-"""Kinds of steps that insert rows: those of one statement, and a user's rows in one transaction of keys."""
+"""Kinds of steps that insert rows: a statement of cycles, and a transaction of keys with a user's rows."""
 
 
 class Step(NamedTuple):
-    """Operation of a worker; without an open transaction, a transaction by itself."""
+    """Operation of a worker. Steps after a step BEGIN are one transaction, up to the step COMMIT."""
 
     kind: str
     rows: Sequence[Any] = ()
@@ -51,7 +51,7 @@ class Step(NamedTuple):
 
 
 def committed(steps: Iterable[Step]) -> list[Any]:
-    """Return the rows of a table, empty at first, after the last commit of these steps, in order."""
+    """Return the rows that the last commit of `steps` leaves in an empty table, in order of insertion."""
     rows: list[Any] = []
     before: list[Any] | None = None  # Rows before the open transaction.
     for kind, inserted, _ in steps:
@@ -67,16 +67,16 @@ def committed(steps: Iterable[Step]) -> list[Any]:
 
 
 def possible_tables(steps: Iterable[Step], done: int, died: bool) -> list[list[Any]]:
-    """Return the lists of rows that a worker may have left, after `done` acknowledged steps.
+    """Return the lists of rows of which a worker has written one, after `done` acknowledged steps.
 
-    There are two if the worker died, because it may have done one more step.
+    There are two lists if the worker died, because it may have completed the next step.
     """
     begun = [*islice(steps, done + died)]
     return [committed(begun[:end]) for end in range(done, done + died + 1)]
 
 
 class StepSource(OrderedSource):
-    """Source of a worker's steps for the timed loop, until the time limit of the case, if it has one."""
+    """Source of a worker's steps for the timed loop. The steps end at the time limit, if the case has one."""
 
     def __init__(
         self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -99,15 +99,14 @@ class StepSource(OrderedSource):
         raise NotImplementedError
 
     def params(self, step: Step) -> Any:
-        """Return the argument of the step's function."""
+        """Return the argument for the function that runs the step (see `calls`)."""
         return step.rows
 
     def groups(self) -> Iterator[Iterable[Step]]:
-        """Yield the steps in groups. The next group is taken when all steps of the last are done."""
+        """Yield the steps in groups. A group is completed before the next group is requested."""
         yield self.steps_of(self.case, self.worker, self.salt)
 
     def timeout_note(self) -> str:
-        """Return the explanation of a time-out in the report."""
         return f"took longer than {format_duration(self.case.spec.timeout_s)}"
 
     def next_chunk(self, size: int) -> Chunk | None:
@@ -163,7 +162,7 @@ def pairs(samples: int) -> Iterator[Pair]:
 
 
 def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
-    """Return two disjoint random lists of sample ids. The case queries each pair with one id of each list."""
+    """Return two disjoint random lists of sample ids. A case queries all pairs of one id of each list."""
     method: Method = case.spec
     lower, higher = method.sets
     drawn = Random(f"{case.seed}:{method.scale}").sample(range(1, method.samples + 1), lower + higher)
@@ -171,7 +170,7 @@ def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def queried_pairs(case: Case) -> list[Pair]:
-    """Return all pairs with one id of each queried set in random order, the lower id first."""
+    """Return the pairs that the case queries, in random order. A pair has its lower id first."""
     first, second = queried_sets(case)
     found = [(min(a, b), max(a, b)) for a in first for b in second]
     Random(f"{case.seed}:{case.spec.scale}:1").shuffle(found)
@@ -179,7 +178,7 @@ def queried_pairs(case: Case) -> list[Pair]:
 
 
 BATCH = 64
-"""Number of rows per step of the method 1b1, unless each row is a transaction and a step."""
+"""Number of statements in a step of the method 1b1, unless each statement is a transaction."""
 
 
 def rows_of(case: Case) -> list[Row]:
@@ -203,10 +202,9 @@ class MethodsSource(StepSource):
 
     @staticmethod
     def steps_of(case: Case, worker: int, salt: int) -> Iterator[Step]:
-        """Yield the steps of a case: one for each statement.
+        """Yield the steps of a case. A step is a statement, or BATCH statements of the method 1b1.
 
-        The method 1b1 has a statement for each row. If it queries, or if one transaction has all rows, a step
-        runs BATCH statements.
+        If 1b1 commits each row, a step is one statement, since the check needs to know each commit.
         """
         method: Method = case.spec
         rows = rows_of(case)
@@ -279,7 +277,7 @@ def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Itera
 
 
 FIELDS = {"insert": ("path",), "allocate": ("a", "b", "val"), "query": ("a", "b")}
-"""Names of the values of a row or queried pair, by phase: fields of models, and keys in JSON."""
+"""Names of the values of a row to write or a pair to query, by phase: fields of models, keys in JSON."""
 _INSERT = {
     "insert": 'INSERT INTO "sample" ("path")',
     "allocate": 'INSERT INTO "result" ("a_id", "b_id", "val")',
@@ -331,10 +329,9 @@ def record(phase: str, row: Row) -> dict[str, Any]:
 def sql_operations(
     case: Case, connection: Connection, run: Callable[[str, Row], list[Row]] | None = None
 ) -> dict[str, Operation]:
-    """Return, by name of the method, the function that does a case's phase with this method.
+    """Return, by name of the method, functions that write rows, or query pairs and return their results.
 
-    Each function writes rows, or queries pairs and returns their results. `run` runs a statement; by default,
-    the connection does.
+    `run` runs a statement with parameters and returns the rows; by default, `connection` does.
     """
     from json import dumps
 
@@ -416,7 +413,7 @@ class KeysSource(StepSource):
 
 
 def row_maker(picks: Picks) -> Callable[[Sequence[Row]], Iterable[Row]]:
-    """Return a function that makes rows to insert from tuples (integer id, user's id, item's id)."""
+    """Return a function from tuples (integer id, user's id, item's id) to rows of the schema."""
     if not picks.own_id:
         return lambda picked: (row[1:] for row in picked)
     if picks.id_type == "int":
@@ -442,7 +439,6 @@ def insertion(picks: Picks, connection: Connection) -> Operation:
 
 
 def insert_statement(picks: Picks) -> str:
-    """Return the SQL that inserts a row for a user and an item."""
     columns, places = ("id, user, item", "?, ?, ?") if picks.own_id else ("user, item", "?, ?")
     return f"INSERT INTO picks ({columns}) VALUES ({places})"
 
@@ -465,7 +461,7 @@ def picked_by(case: Case, user: int) -> list[int]:
 
 
 def numbered_picks(picks: Picks, step: Step) -> Iterable[tuple[int, Row]]:
-    """Return the picks of a step with their integer ids, as tuples (id, (user's number, item's number)).
+    """Return a tuple (integer id, (user's number, item's number)) for each pick of a step.
 
     Each user has a separate range of ids, so that the workers need no common counter.
     """
@@ -481,10 +477,7 @@ Make = Callable[[], bytes]
 SIZE = 16
 """Size of an id other than an integer, in bytes."""
 ASCENDING = "uuid7"
-"""Type of random ids that ascend: each id of a worker is greater than all its earlier ids.
-
-ULIDs do not: of two ULIDs of one millisecond, the later may be less.
-"""
+"""Type of random ids that ascend in each worker. ULIDs of one millisecond are in random order."""
 
 
 def uuid4_maker() -> Make:
@@ -527,21 +520,21 @@ def uuid7_maker(
 
 
 MAKERS: dict[str, Callable[[], Make]] = {"uuid4": uuid4_maker, "ulid": ulid_maker, "uuid7": uuid7_maker}
-"""Functions that return a maker of ids, by type of id, without "int"."""
+"""Functions that return a maker of ids, by type of id. Integer ids need no maker."""
 
 
 # Cycles.
 
 
 CYCLES_TABLE = "CREATE TABLE t1 (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"
-"""SQL that creates the table. With AUTOINCREMENT each insert would also write to sqlite_sequence."""
+"""SQL that creates the table. AUTOINCREMENT is left out, since it also writes to sqlite_sequence."""
 CYCLES_SQL = {
     BEGIN: "BEGIN IMMEDIATE",
     INSERT: "INSERT INTO t1 (value) VALUES (?)",
     DELETE: "DELETE FROM t1",
     COMMIT: "COMMIT",
 }
-"""SQL of each kind of statement, without the checkpoint."""
+"""SQL of each kind of step except CHECKPOINT, which has a function (see `CyclesSource.calls`)."""
 
 
 def cycle_steps(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
@@ -561,10 +554,7 @@ def cycle_steps(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
 
 
 class CyclesSource(StepSource):
-    """Source of the statements of all cycles.
-
-    A chunk of steps ends with a cycle, because the state of the WAL is read between two cycles.
-    """
+    """Source of the statements of all cycles. Between two cycles, the state of the WAL is read."""
 
     def __init__(
         self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -583,7 +573,7 @@ class CyclesSource(StepSource):
             yield from cycle_steps(case.spec, cycle, salt)
 
     def groups(self) -> Iterator[Iterable[Step]]:
-        """Yield the statements of each cycle, and at last the closing checkpoint."""
+        """Yield the statements of each cycle. With a WAL, the last group is the closing checkpoint."""
         for cycle in range(1, self.case.spec.cycles + 1):
             yield cycle_steps(self.case.spec, cycle, self.salt)
             self._statements.append(self._sums[INSERT] + self._sums[DELETE])
@@ -638,7 +628,7 @@ class CyclesSource(StepSource):
 
 
 class WalStates:
-    """States of the WAL after each cycle, from the wal-index (-shm), until it cannot be opened or read."""
+    """States of the WAL after each cycle, from the wal-index (-shm). A failure to read it ends the list."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -647,7 +637,6 @@ class WalStates:
         self._failed = False
 
     def read(self) -> None:
-        """Read and store the state of the WAL at the end of a cycle."""
         # Imported only when needed, because an import delays the start of a worker.
         from sqlstress.targets.sqlite.walindex import OpenIndex
 
@@ -660,7 +649,7 @@ class WalStates:
             self.states.append(state)
 
     def close(self) -> None:
-        """Close the wal-index. Call this before the connections close on Windows, and afterwards elsewhere.
+        """Close the wal-index: on Windows before the connections, elsewhere after them.
 
         On Windows, SQLite cannot delete an open file. On POSIX, closing the file drops this process's locks.
         """
@@ -669,10 +658,9 @@ class WalStates:
 
 
 def wal_series(states: Sequence[WalIndex]) -> list[tuple[str, str, list[int]]]:
-    """Return the series of states, one per cycle, as (name, unit, value of each cycle); [] without states.
+    """Return tuples (name, unit, values), with a value for each state; [] without states.
 
-    A new WAL salt (random number in the WAL's header) means that a writer restarted the WAL at its beginning.
-    It is not the salt of a trial.
+    A new salt (random number in the WAL's header) means that a writer restarted the WAL at its beginning.
     """
     from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 
