@@ -71,8 +71,9 @@ def possible_tables(steps: Iterable[Step], done: int, died: bool) -> list[list[A
 
     There are two lists if the worker died, because it may have completed the next step.
     """
-    begun = [*islice(steps, done + died)]
-    return [committed(begun[:end]) for end in range(done, done + died + 1)]
+    remaining = iter(steps)
+    acknowledged = [*islice(remaining, done)]
+    return [committed([*acknowledged, *islice(remaining, more)]) for more in range(1 + died)]
 
 
 class StepSource(OrderedSource):
