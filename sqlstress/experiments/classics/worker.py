@@ -71,8 +71,9 @@ def possible_tables(steps: Iterable[Step], done: int, died: bool) -> list[list[A
 
     There are two lists if the worker died, because it may have completed the next step.
     """
-    begun = [*islice(steps, done + died)]
-    return [committed(begun[:end]) for end in range(done, done + died + 1)]
+    remaining = iter(steps)
+    acknowledged = [*islice(remaining, done)]
+    return [committed([*acknowledged, *islice(remaining, more)]) for more in range(1 + died)]
 
 
 class StepSource(OrderedSource):
@@ -477,7 +478,7 @@ Make = Callable[[], bytes]
 SIZE = 16
 """Size of an id other than an integer, in bytes."""
 ASCENDING = "uuid7"
-"""Type of random ids that ascend in each worker. ULIDs do not: those of one millisecond are in random order."""
+"""Type of random ids that ascend in each worker. ULIDs of one millisecond are in random order."""
 
 
 def uuid4_maker() -> Make:
