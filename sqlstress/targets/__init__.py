@@ -1,7 +1,7 @@
 """The databases under test, such as SQLite and PostgreSQL, with one package each.
-
-A target is a kind of database. A place is one process's access to the data of a case (a set of options). A
-`pulse` is a function to call often: it raises Interrupted after a stop signal, such as Ctrl-C.
+A target is a kind of database, such as SQLite. A case is one combination of options, such as 4 workers and
+20 files. A place is one process's access to the data of a case. A `pulse` is a function to call often, which
+raises Interrupted after a stop signal, such as Ctrl-C.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _import_target(info: DriverInfo) -> Target:
 
 
 def open_place(case: Case, where: Path) -> Place:
-    """Return an object for this process's access to a case's data. Connections are opened later.
+    """Return an object with which this process uses the data of a case. It opens connections later.
 
     `where` is the folder for the case's files. On a server, the schema's name derives from this path.
     """
@@ -49,7 +49,7 @@ def open_place(case: Case, where: Path) -> Place:
 
 @contextmanager
 def run_services(cases: Sequence[Case], folder: Path) -> Iterator[None]:
-    """During the block, run services for the cases, such as a temporary server in `folder`."""
+    """Run the services that the cases need, such as a PostgreSQL server in `folder`, during the block."""
     by_target: dict[str, list[Case]] = {}
     for case in cases:
         by_target.setdefault(driver_info(case.driver).target, []).append(case)
@@ -69,17 +69,18 @@ def file_patterns() -> list[str]:
 
 
 def run_watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> T:
-    """Run a long database task and return its result. Interrupt the task if `pulse` raises."""
+    """Call `task`, a slow use of `connection`. Return its result. Interrupt `task` if `pulse` raises."""
     with watched(connection, task, pulse) as get_result:
         return get_result()
 
 
 @contextmanager
 def watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> Iterator[Callable[[], T]]:
-    """Run a long database task in a thread. Yield a function that waits for the task and returns its result.
+    """Call `task`, a slow use of `connection`, in a thread. Yield a function that returns its result.
 
-    While it waits, the function calls `pulse` often. The end of the block interrupts an unfinished task. The
-    main thread stays free to handle signals. Raises EnvironmentFailure if no thread can start.
+    The yielded function waits for the result, and calls `pulse` often. The main thread stays free to handle
+    signals. The end of the block interrupts an unfinished task. Raises EnvironmentFailure if no thread can
+    start.
     """
     from concurrent.futures import ThreadPoolExecutor, wait
 

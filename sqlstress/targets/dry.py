@@ -1,4 +1,4 @@
-"""A target that stores nothing, to measure the overhead of sqlstress itself."""
+"""The target dry, which stores nothing, to measure the overhead of sqlstress itself."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class DryStore:
 
 
 class DryPlace(Place):
-    """Access to the data of a case with the driver dry: key-value operations without any effect."""
+    """A place (see `Place`) whose key-value operations have no effect."""
 
     stores: Literal[False] = False
 

@@ -1,7 +1,8 @@
-"""Interface to a database under test. Its data is divided into buckets (files or groups of tables).
-
-A target is a kind of database. A place is one process's access to the data of one case (a set of options). A
-`pulse` is a function to call often, which may raise Interrupted.
+"""Interface to a database under test: the classes that each target implements.
+A target is a kind of database, such as SQLite. A case is one combination of options, such as 4 workers and
+20 buckets. A trial is one run of a case. A place is one process's access to the data of a case, which is
+divided into buckets: files of SQLite, or pairs of tables of PostgreSQL. The parent is the process that starts
+the workers. A `pulse` is a function to call often, which raises Interrupted after Ctrl-C.
 
 If an answer is unknown, a target returns None or an empty result, never a guess. Code that needs a feature of
 one target, such as SQLite's WAL, imports the target's package.
@@ -37,18 +38,18 @@ if TYPE_CHECKING:  # A worker process imports only the modules that it uses.
     )
 
 DURING_MEASUREMENT = "while it was measured"
-# Names of subfolders. After use they are removed with their content.
+# Subfolders of a run's data folder, which are removed after use with their content.
 SERVER_FOLDER = "server"
-"""Folder for the files of a temporary server."""
+"""Name of the folder for the files of a temporary database server."""
 TRIAL_FOLDER, NOTES_FOLDER = "trial", "notes"
-"""Folders for a user program's files, and for the values that the user's code records with `note`."""
+"""Names of the folders for a user program's data, and for values that the user's code saves with `note`."""
 
 Definition = tuple[Any, ...]
-"""A table, index or other object of a schema: (name, SQL)."""
+"""An object of a schema: (label, SQL), such as ("the index of users", "CREATE INDEX …")."""
 
 
 def schema_differences(created: Sequence[Definition], present: Sequence[Definition]) -> list[str]:
-    """Return texts such as "lacks NAME: 'SQL'" for missing and added definitions. A change yields both."""
+    """Return texts such as "lacks users: 'CREATE …'", one for each definition that only one list has."""
     missing = [f"lacks {name}: {sql!r:.160}" for name, sql in created if (name, sql) not in present]
     added = [(name, sql) for name, sql in present if (name, sql) not in created]
     return missing + [f"holds {name}: {sql!r:.160}, which was added later" for name, sql in added]
@@ -59,9 +60,10 @@ def check_schemas(
     created: Sequence[Definition],
     present: Iterable[tuple[str, Sequence[Definition]]],
 ) -> Check:
-    """Return the result of comparing each schema in `present` with the definitions `created`.
+    """Compare each schema in `present` with the definitions `created`, and return the result.
 
-    `present` yields (name of the schema for messages, its definitions). `counter` collects the differences.
+    `created` are the definitions before the workers started. `present` yields (name of a schema, its current
+    definitions), such as ("the schema of kv_0.db", [...]). `counter` counts and collects the differences.
     """
     for name, definitions in present:
         counter.checked += len(created)
@@ -71,18 +73,18 @@ def check_schemas(
 
 
 class Disturbance(NamedTuple):
-    """A change of the data by a program other than sqlstress."""
+    """A change of a trial's data by a program other than sqlstress. sqlstress repeats the trial."""
 
     text: str
     """Sentence that describes the change, without a full stop."""
     unread: str | None = None
-    """Verdict if the rows cannot be checked: "failed" (file deleted) or "unknown" (locked). Else None."""
+    """Trial's verdict if rows cannot be read: "failed" (file deleted) or "unknown" (locked). Else None."""
 
 
 class Seal:
-    """Device and inode numbers of files, to detect a file that was deleted or replaced later.
+    """Record of the device and inode numbers of files, to detect a later deletion or replacement.
 
-    A process that has a file open does not notice its replacement.
+    The parent and each worker have seals, because a process with an open file does not notice its deletion.
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
@@ -90,14 +92,14 @@ class Seal:
         self._files = [(path, identity) for path in paths if (identity := _identity(path))]
 
     def broken(self) -> str | None:
-        """Return a text such as "kv.db was deleted" if a file was deleted or replaced, or is unreadable."""
+        """Return a text such as "kv.db was deleted" if a file is gone, replaced or unreadable, else None."""
         try:
             return self.exchanged()
         except OSError as error:
             return f"a database file was not accessible ({error.strerror})"
 
     def exchanged(self) -> str | None:
-        """Return a text such as "kv.db was deleted" if a file was deleted or replaced. Raises OSError."""
+        """Return a text such as "kv.db was deleted" if a file is gone or replaced. Raises OSError."""
         for path, sealed in self._files:
             current = _identity(path)
             if current != sealed:
@@ -119,7 +121,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 class ClientStore:
-    """Base of key-value stores (see `views.Store`), with an empty list for each kind of operation."""
+    """Base class of the workers' key-value stores (see `views.Store`). Subclasses fill its lists."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -133,17 +135,17 @@ class ClientStore:
 
 
 class TimeRecorder(Protocol):
-    """Recorder of a process's time by cause, such as waits for locks, for `--where`."""
+    """Recorder of the activities of a process, such as syncs and waits for locks, for `--where`."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
-        """Set the begin and end of the measurement, in ns of perf_counter_ns."""
+        """Set the begin and end of the measurement, as times of perf_counter_ns."""
 
     def end(self) -> None:
         """Record that this process has done all its operations."""
 
 
 class Snapshot(Protocol):
-    """State of the data before the workers start, to detect later changes by other programs."""
+    """Parent's record of a trial's data before the workers start, to detect changes by other programs."""
 
     def exchanged(self) -> str | None:
         """Return a text such as "kv.db was deleted" if a file was deleted or replaced, else None."""
@@ -158,48 +160,49 @@ class Snapshot(Protocol):
 
 
 class Place(Protocol):
-    """One process's access to the data of one case, in the parent or a worker."""
+    """One process's access to the data of one case. The parent and each worker create a place."""
 
     case: Case
     where: Path
-    """Folder for the case's files. Other processes pass this folder to `open_place`, too."""
+    """Folder for the case's files. The parent and the workers pass this path to `open_place`."""
     copies: dict[Any, Any] | None = None
-    """Copies of filled buckets, so that later trials need not fill their buckets. None means no copies."""
+    """Copies of filled buckets for later trials: a `Copy` for each `layout_key`. None turns copies off."""
 
     @property
     def stores(self) -> bool:
-        """Whether the target stores data. If not, there is nothing to prepare or verify."""
+        """Whether the target stores data. If not (target dry), there is nothing to prepare or verify."""
 
     # Methods for workers, and for companions (additional processes of a trial).
 
     def watch(self, trace: Any, process: int) -> TimeRecorder | None:
-        """Start to record this process's time in the shared memory `trace`. Call it before connecting.
+        """Start to record this process's activities, for `--where`. Call it before connecting.
 
-        `process` is this process's number: workers count from 1, and other processes have higher numbers.
-        Return None if the target cannot record time. Raises EnvironmentFailure.
+        `trace` is shared memory from the method `trace`. `process` is this process's number: workers count
+        from 1, and other processes have higher numbers. Return None if the target cannot record activities.
+        Raises EnvironmentFailure.
         """
         return None
 
     def pause(self, schedule: Sequence[int]) -> None:
         """Make this process pause at random points inside the database, to provoke rare races.
 
-        Call it before connecting. `schedule` is from `sqlite.shim.schedule`. Raises EnvironmentFailure if the
-        target does not support pauses.
+        Call it before connecting. `schedule` has the rates and lengths of the pauses (see
+        `sqlite.shim.schedule`). Raises EnvironmentFailure if the target does not support pauses.
         """
         raise EnvironmentFailure("pauses need SQLite. Choose --driver sqlite3 or apsw.")
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> Store:
         """Connect a worker to every bucket and return the worker's key-value store.
 
-        `begin` is the mode of transactions, such as "immediate". `sample` is a value of the right size: if
-        the target stores no data, every get returns `sample`.
+        `begin` is the mode of transactions, such as "immediate". `sample` is a value of the requested size. A
+        target without data returns it for every get.
         """
 
     def bare_call(self) -> AbstractContextManager[Callable[[], object]]:
         """Connect, and yield a function that makes the driver's cheapest call, such as SELECT 1."""
 
     def native(self, worker: int, begin: str) -> NativeLoop:
-        """Return a connected store for a worker's C loop. Raises EnvironmentFailure if there is no C loop."""
+        """Connect a worker and return its store, with operations in C. Raises EnvironmentFailure."""
         raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
 
     def seal(self) -> Seal | None:
@@ -209,14 +212,14 @@ class Place(Protocol):
     # Methods for the parent.
 
     def trace(self, processes: int) -> Any:
-        """Return shared memory in which `processes` processes record their time; None if impossible.
+        """Return shared memory for `watch` in `processes` processes; None if the target cannot record.
 
         Raises EnvironmentFailure if there is not enough memory.
         """
         return None
 
     def account(self, trace: Any, workers: Sequence[WorkerResult]) -> Where | None:
-        """Return the workers' time by cause from the shared memory `trace`; None if unknown."""
+        """Return the time that the workers spent on each activity, from the records in `trace`, or None."""
         return None
 
     def wal_observer(self) -> LogObserver | None:
@@ -226,7 +229,8 @@ class Place(Protocol):
     def table(self, key_type: str, value_size: int, counters: int) -> TableView | None:
         """Return the parent's view of the key-value data; None if the target stores no data.
 
-        `value_size` is the size of a value in bytes, `counters` the number of counters per bucket.
+        `key_type` is "int", "text" or "blob". `value_size` is the size of a value in bytes. `counters` is the
+        number of counters (numbers that workers increment) per bucket.
         """
         return None
 
@@ -234,20 +238,20 @@ class Place(Protocol):
         """Check all key-value rows with C code in a thread. Yield a function that waits for the result.
 
         The result is the number of rows. None means that a row is wrong or that there is no C code: the
-        caller must check the rows in Python. `plan` has parameters for the C code.
+        caller must check the rows in Python. `plan` has the expected rows, as parameters of the C code.
         """
         return nullcontext(lambda: None)
 
     def schema(self) -> Sequence[Definition]:
-        """Return the definitions in the first bucket. All buckets have equal schemas, which may be empty."""
+        """Return the first bucket's tables, indexes and other objects. All buckets have equal schemas."""
         return ()
 
     def snapshot(self, pulse: Pulse) -> Snapshot | None:
-        """Return a record of state that no worker changes, such as the journal mode, or None."""
+        """Return a record of the data's state that no worker changes, such as the journal mode, or None."""
         return None
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-        """Yield (setting, requested value, effective value) for each setting whose two values differ."""
+        """Yield (setting, requested value, value in `effective`) for each setting that is not in effect."""
         return iter(())
 
     def integrity(self, level: str, pulse: Pulse) -> Check | None:
@@ -255,7 +259,7 @@ class Place(Protocol):
         return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
-        """Compare every bucket's schema with the definitions `created`; return None if not supported."""
+        """Check that every bucket still has the definitions `created`; return None if not supported."""
         return None
 
     def discard(self) -> None:
@@ -263,7 +267,7 @@ class Place(Protocol):
 
 
 class SqlPlace(Place, Protocol):
-    """Access to the data of one case in a database that speaks SQL."""
+    """A place (see `Place`) for the user's SQL and programs, in a database that speaks SQL."""
 
     def directions(self) -> ConnectionInfo:
         """Return the database's address and the environment variables with which user programs connect."""
@@ -300,32 +304,33 @@ class SqlPlace(Place, Protocol):
 
 
 class Target(Protocol):
-    """A kind of database. The target's module or package has an instance, called TARGET."""
+    """A kind of database, such as SQLite. Its module or package has an instance with the name TARGET."""
 
     FILES: str | None = None
-    """Regular expression for the names of the target's files in a folder; None means no files."""
+    """Regular expression for the names of the target's files, such as kv_0.db-wal; None means no files."""
     DESCRIPTORS: int = 0
     """Maximum number of file descriptors that one process needs per bucket."""
 
     def open_place(self, case: Case, where: Path) -> Place:
-        """Return an object for this process's access to the data of a case. Connections are opened later."""
+        """Return an object with which this process uses the data of a case. It opens connections later."""
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case with the options `server` and the target's own settings.
+        """Return the case, completed by the options for a server (`server`) and the target's own settings.
 
         `anyway` allows a server on another machine. Raises UsageError if the target cannot run the case.
         """
         return case
 
     def stand_in(self, folder: Path) -> ConnectionInfo:
-        """Return the address of a database that does not exist, to inspect a user program without data.
+        """Return the address of a database that does not exist, such as app.db in the empty `folder`.
 
-        `folder` is empty. Raises UsageError if the target does not support user programs.
+        With this address, sqlstress inspects a user program before there is data. Raises UsageError if the
+        target does not support user programs.
         """
         raise UsageError("this target does not support your own programs")
 
     def serving(self, cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
-        """During the block, run services for the cases, such as a temporary server in `folder`.
+        """Run the services that the cases need, such as a server in `folder`, during the block.
 
         Raises EnvironmentFailure if a service is not available.
         """
@@ -342,10 +347,9 @@ class Target(Protocol):
         return plainly(error)
 
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
-        """Return the durability of commits as text, "level: settings"; "" if unknown.
+        """Return the durability of commits, such as "every commit synced: fsync=on"; "" if unknown.
 
-        The level is a constant of `sqlstress.target`, such as SYNCED. `effective` has the settings as read
-        back.
+        The text has a constant of `sqlstress.target` and settings. `effective` has the settings read back.
         """
 
     def lacks_native(self, driver: str) -> str | None:
@@ -357,7 +361,7 @@ class Target(Protocol):
         return False
 
     def untold(self, driver: str) -> str | None:
-        """Return the reason why `--where` (time by cause) does not work with the driver here, or None."""
+        """Return the reason why `--where` (the time of each activity) does not work here, or None."""
         return "only SQLite shows who held its locks"
 
     def unseen(self) -> str | None:

@@ -1,6 +1,7 @@
-"""Interfaces to a target's data, which is divided into buckets (files or groups of tables).
-
-There are interfaces for keys and values, for SQL, and for user programs, in workers and in the parent.
+"""Interfaces to the data of a trial: for keys and values, for SQL, and for user programs.
+Each target (kind of database, such as SQLite) implements these interfaces. The data is divided into buckets:
+files of SQLite, such as kv_0.db, or pairs of tables of PostgreSQL. The parent is the process that starts the
+workers.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ Row = tuple[Any, ...]
 
 
 class Refusal(NamedTuple):
-    """Failures of one statement with one result code of SQLite, including failures that were retried."""
+    """Failures, also if retried, of one statement with one result code, such as 3 of COMMIT with BUSY."""
 
     sql: str
     history: tuple[str, ...]
-    """Statements that ran before the failed statement in its transaction, if any."""
+    """Earlier statements of the transaction, such as ("BEGIN IMMEDIATE",); empty outside a transaction."""
     code: int
     """SQLite's extended result code."""
     times: int
@@ -40,7 +41,7 @@ class Connections(Protocol):
     """A worker's connections to a database."""
 
     def effective(self) -> dict[str, str]:
-        """Return the effective settings by name. " / " separates different values of several connections."""
+        """Return settings in effect, such as {"synchronous": "full"}; "full / off" if connections differ."""
 
     def close(self) -> None:
         """Close every connection."""
@@ -50,24 +51,27 @@ class NativeLoop(Connections, Protocol):
     """A worker's access to the key-value data, with a loop in C that runs the worker's operations."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with parameters by name, `plan`. Return results by name. Raises EnvironmentFailure."""
+        """Run the C loop with the parameters `plan`. Return results by name. Raises EnvironmentFailure."""
 
     def refusals(self) -> list[Refusal]:
         """Return the failed statements of the last run."""
 
 
 class WaitingConnections(Connections, Protocol):
-    """A worker's connections, whose operations may wait for the locks of other connections."""
+    """A worker's connections, with counts of the errors that other connections' locks caused."""
 
     def was_busy(self, error: Exception) -> bool:
         """Return whether another connection's lock caused the error. If so, count the error."""
 
     def busy_counts(self) -> tuple[int, int]:
-        """Return the numbers of BUSY and BUSY_SNAPSHOT results so far."""
+        """Return (number of BUSY errors, number of BUSY_SNAPSHOT errors) so far."""
 
 
 class Store(WaitingConnections, Protocol):
-    """A worker's key-value store. Each list has one kind of operation, as one function per bucket."""
+    """A worker's key-value store. Each list is for one kind of operation, with one function per bucket.
+
+    For example, `gets[3]((17,))` returns the value of the key 17 in bucket 3.
+    """
 
     gets: list[Operation]
     """Functions that take (key,) and return the key's value, or None if the key does not exist."""
@@ -116,9 +120,10 @@ class RefusalStore(Store, Protocol):
     """A key-value store that records failed statements. Only SQLite has such a store."""
 
     def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
-        """Count a failed get, pair or replace (`kind`). Batches and updates count their own failures.
+        """Count a failed operation of the kind "get", "pair" or "replace", which failed with `error`.
 
-        `waited_s` is the time from the start of the operation to its failure, in seconds.
+        `waited_s` is the time from the start of the operation to its failure, in seconds. Batches and updates
+        count their own failures.
         """
 
     def refusals(self) -> list[Refusal]:
@@ -189,7 +194,7 @@ class Interruptible(Protocol):
 
 
 class ParentConnection(Protocol):
-    """A connection of the parent."""
+    """A connection of the parent (the process that starts the workers)."""
 
     def answer(self, error: BaseException) -> DatabaseError | None:
         """Return the kind and text of a database error; None for any other exception."""
@@ -211,7 +216,7 @@ class Reader(ParentConnection, Interruptible, Protocol):
         """End the read transaction."""
 
     def understood(self, sql: str, names: Sequence[str]) -> None:
-        """Test that a statement with parameters of these names compiles. Raises the database's error."""
+        """Check that `sql`, whose parameters are `names`, compiles. If not, raise the database's error."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -231,12 +236,12 @@ class Maker(ParentConnection, Protocol):
 
 
 class ConnectionInfo(NamedTuple):
-    """Address of a database and environment variables, for a user program with any library."""
+    """Address of a database for a user's program, and the environment variables to set for the program."""
 
     address: str
     """Path of the database file, or URL of the server."""
     variables: Mapping[str, str | None]
-    """Environment variables for the user program; None means that the variable must be unset."""
+    """Values of environment variables, such as {"PGPORT": "5433"}. None means to unset the variable."""
     secret: str = ""
     """Password, which must not be shown or saved; "" if there is no password."""
 

@@ -1,6 +1,6 @@
 """The native loop: a C extension that runs the timed loop of the experiment kv on a driver's SQLite library.
-
-A plan is a dictionary with the parameters of the C code, such as statements and addresses of connections.
+The experiment kv measures operations on keys and values. A plan is a dict with the parameters of the C code,
+such as {"statements": ("SELECT …", …), "connections": [(address, address), …]}.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def extension() -> ModuleType:
 
 
 def unavailable_reason(use_native: Callable[[], object]) -> str | None:
-    """Call `use_native`, and return the message if it raises NativeUnavailable, else None."""
+    """Call `use_native`. Return the message if the call raises NativeUnavailable, else None."""
     try:
         use_native()
     except NativeUnavailable as reason:
@@ -65,7 +65,7 @@ def unavailable_reason(use_native: Callable[[], object]) -> str | None:
 
 @contextmanager
 def require_native(driver: str) -> Iterator[None]:
-    """Replace NativeUnavailable, raised in the block, by EnvironmentFailure. The message names `driver`."""
+    """If the block raises NativeUnavailable, raise EnvironmentFailure instead, which names `driver`."""
     try:
         yield
     except NativeUnavailable as reason:
@@ -75,7 +75,7 @@ def require_native(driver: str) -> Iterator[None]:
 
 
 RAN, STOPPED, OUT_OF_PATIENCE = range(3)
-"""Reasons for the end of the C loop, as in loop.h: completed, error, too many failed writes in a row."""
+"""Values of a result's "ending", as in loop.h: completed, error, or too many failed writes in a row."""
 PLAN_WITHOUT_STORE: dict[str, Any] = {
     "connections": [],
     "statements": (),
@@ -83,7 +83,7 @@ PLAN_WITHOUT_STORE: dict[str, Any] = {
     "least_wait_ns": 0,
     "jitter": 1,
 }
-"""Parameters of the C loop for a store without connections, such as the driver dry's."""
+"""Parameters of the C loop for a store without connections, such as the store of the driver dry."""
 
 
 class NativeStore:
@@ -96,10 +96,10 @@ class NativeStore:
         explained: Callable[[int, str], str],
         histories: Sequence[tuple[str, ...]] = (),
     ) -> None:
-        """`view` owns the connections whose addresses are in `plan`. Raises NativeUnavailable.
+        """`plan` has addresses of connections, which `view` owns. Raises NativeUnavailable.
 
         `explained` returns a text for the user from SQLite's result code and message. `histories` has an item
-        for each statement of the plan: the statements that run before it in a transaction, such as BEGIN.
+        for each statement of the plan: the earlier statements of its transaction, such as ("BEGIN",).
         """
         self.effective, self.close = view.effective, view.close
         self._native, self._explained, self._histories = extension(), explained, histories
@@ -107,7 +107,7 @@ class NativeStore:
         self.plan = {**PLAN_WITHOUT_STORE, **plan}
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with `plan` and the constructor's plan; return the loop's results by name.
+        """Run the loop with the parameters in `plan` and the constructor's plan; return its results by name.
 
         Raises EnvironmentFailure after an error, or too many failed writes in a row.
         """
@@ -120,7 +120,7 @@ class NativeStore:
         return result
 
     def refusals(self) -> list[Refusal]:
-        """Return the failed statements of the last run, counted by result code; empty if none failed."""
+        """Return the last run's failures, counted by statement and result code; empty without a failure."""
         if not self._refused:
             return []
         from sqlstress.targets.views import Refusal

@@ -52,7 +52,7 @@ REPORTED = (
     *("server_version", "synchronous_commit", "fsync", "full_page_writes", "wal_sync_method"),
     *("transaction_isolation", "lock_timeout", "shared_buffers", "max_wal_size"),
 )
-"""Settings that each session of a worker reads back, for the report."""
+"""Settings whose values in effect each worker's session reads back, for the report."""
 _COMMITS = {"full": "on", "normal": "off", "off": "off"}
 
 
@@ -74,7 +74,7 @@ _LACKING = ("08", "53", "57", "58")
 
 
 def error_text(error: BaseException) -> str | None:
-    """Return the message and code of an error of the server; None if psycopg itself raised it."""
+    """Return the message and code of the server's error, as text; None if psycopg itself raised it."""
     if not hasattr(error, "sqlstate"):
         return None
     return f"{f'SQLSTATE {error.sqlstate}' if error.sqlstate else 'PostgreSQL'}: {_message(error)}"

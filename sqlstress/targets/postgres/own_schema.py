@@ -1,5 +1,4 @@
 """Schemas of sqlstress on a server: create them, and drop them after use.
-
 A run holds an advisory lock on its schema. A schema without this lock was left by a killed run, and the next
 run drops it.
 """
@@ -130,6 +129,5 @@ def drop_abandoned(dsn: str) -> None:
 
 
 def _drop_ours(connection: Connection, schema: str) -> None:
-    """Drop a schema if its comment shows that sqlstress created it. The caller holds the advisory lock."""
     if (schema,) in connection.execute(_OURS, (schema, COMMENT)).fetchall():
         connection.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(schema)))

@@ -60,7 +60,7 @@ SET_COUNT = "UPDATE counter_{} SET n = $1 WHERE id = $2"
 
 
 class PostgresPlace(interface.Place):
-    """Access to a case's data: a schema whose name derives from the case's data folder."""
+    """A place (see `Place`) in PostgreSQL: a schema whose name derives from the case's data folder."""
 
     stores: Literal[True] = True
 
@@ -204,7 +204,7 @@ class PostgresTable(TableView):
 
 
 class PostgresSnapshot(interface.Snapshot):
-    """Identities of the tables and their files, to detect a dropped or replaced table."""
+    """Record of the tables' identities before a trial, to detect a dropped or replaced table."""
 
     def __init__(self, place: PostgresPlace, pulse: Pulse) -> None:
         self._place, self._tables = place, place.query(_IDENTITIES, pulse)
@@ -413,7 +413,7 @@ class PostgresClient(PostgresSession):
 
 
 def number_parameters(sql: str) -> tuple[str, list[str]]:
-    """Return a statement with $1, $2, ... in place of :name parameters, and the names in order."""
+    """Return a statement with $1, $2, … for its :name parameters, and the names, such as ["a", "b"]."""
     text, names = "", list[str]()
     for token in POSTGRES.tokens(sql):
         is_name = token.kind == "parameter" and token.text[0] == ":"
@@ -436,7 +436,7 @@ VARIABLES = {
     for option in Conninfo.get_defaults()
     if option.keyword and option.envvar
 }
-"""Environment variables of libpq, by keyword of the connection string."""
+"""Environment variable of libpq for each keyword of a connection string, such as {"port": "PGPORT"}."""
 SECRET = frozenset({"password", "sslpassword", "oauth_client_secret"})
 
 

@@ -1,4 +1,4 @@
-"""SQLite as a target: drivers, files, settings, file space, damage and locks."""
+"""The target SQLite (a target is a kind of database): drivers, files, settings, damage and locks."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _GETS = 2_000
 class SqliteTarget(Target):
     FILES = r"(kv(_\d+)?|wait)\.db(-wal|-shm|-journal|-spare)?"
     DESCRIPTORS = 6
-    """Maximum number of file descriptors that the parent needs per database file.
+    """Maximum number of file descriptors that the parent (main process) needs per database file.
 
-    An idle connection opens three files, and the connection of the checks opens two. SQLite may keep the
-    database open for an earlier connection.
+    3 are for an idle connection, 2 for the connection of the checks, and 1 for a database that SQLite keeps
+    open after an earlier connection.
     """
 
     def open_place(self, case: Case, where: Path) -> SqlitePlace:

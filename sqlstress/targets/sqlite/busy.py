@@ -1,7 +1,6 @@
 """Retries of transactions that SQLite refuses with BUSY, and counts of BUSY errors.
-
-SQLite's busy handler does not wait if that cannot help: a transaction that has read and then writes may get
-BUSY or BUSY_SNAPSHOT at once, and must be retried from its start.
+A worker is a process of the tester. A transaction that has read and then writes may get BUSY or BUSY_SNAPSHOT
+at once, without a wait in SQLite's busy handler, and must be retried from its start.
 
 Before each retry a worker sleeps for a random time. The mean time grows with the number of workers, so that
 the rate of all retries together changes little. Each failed attempt of a transaction reduces the mean time.
@@ -30,23 +29,24 @@ SMALLEST_MEAN_S = 0.4e-3
 FIRST_FACTOR = 2.0
 """Factor of the mean sleep after a transaction's first attempt. After later attempts it is below 1."""
 MAX_ATTEMPTS = 8
-"""Attempt at which the factor of the mean sleep, 1 - attempt / 8, is 0. More attempts may follow."""
+"""Number of retries after which the mean sleep has its minimum: its factor is 1 - attempt / 8."""
 MIN_MEAN_S = 60e-6
 """Minimum of the mean sleep per worker, in seconds. With 20 workers the mean is never below 20 * 60 µs."""
 SHORTEST_S = 50e-6
 """Minimum sleep, in seconds. Timers of operating systems are not more exact."""
 MAX_WAITS = 100
-"""Number of durations kept for each kind of failure, the latest, from which the report has the median."""
+"""Number of durations that are kept for each kind of failure, for the median in the report."""
 
 
 class Refusals:
-    """Counts of one worker's failed statements by kind: (statement, is in transaction, result code)."""
+    """Counter of one worker's failed statements, for the report (see `views.Refusal`)."""
 
     def __init__(self) -> None:
+        # (statement, whether in a transaction, result code): ([count, longest wait in s], latest waits)
         self.kinds: dict[tuple[str, bool, int], tuple[list[float], deque[float]]] = {}
 
     def add(self, sql: str, in_transaction: bool, code: int, waited_s: float) -> None:
-        """Count a failure of `sql` with the result `code`, `waited_s` seconds after its transaction began."""
+        """Count a failure of `sql` with the result `code`, `waited_s` seconds after the transaction began."""
         kind = sql, in_transaction, code
         totals, waits = self.kinds.setdefault(kind, ([0, 0.0], deque(maxlen=MAX_WAITS)))
         totals[:] = totals[0] + 1, max(totals[1], waited_s)
@@ -59,7 +59,7 @@ class Refusals:
 
 
 class BusyRetries:
-    """Retries of one worker's transactions, with counts of its BUSY and BUSY_SNAPSHOT errors."""
+    """Rules for one worker's retries of transactions, and counts of its BUSY and BUSY_SNAPSHOT errors."""
 
     def __init__(
         self,
@@ -73,9 +73,9 @@ class BusyRetries:
         self.busy_snapshot = 0
         self.refusals = Refusals()
         self.refused: tuple[str, bool] | None = None
-        """(Statement that failed last, whether a transaction was open); None if unknown.
+        """Last failure, such as ("COMMIT", True): the statement, and whether a transaction was open.
 
-        An operation sets this attribute before the transaction is rolled back.
+        An operation sets this attribute before the transaction is rolled back. None means unknown.
         """
         self.mean_s = min(LARGEST_MEAN_S * workers, max(SMALLEST_MEAN_S * workers, MEAN_S))
         self.least_s = MIN_MEAN_S * workers
@@ -85,13 +85,13 @@ class BusyRetries:
         self._clock = clock
 
     def interval(self, attempt: int) -> float:
-        """Return a random time to sleep after an attempt, in seconds. Attempts count from 0."""
+        """Return a random time to sleep after the failed attempt number `attempt` (from 0), in seconds."""
         jitter = 0.5 + self._random()
         patience = 1.0 - attempt / MAX_ATTEMPTS if attempt else FIRST_FACTOR
         return max(SHORTEST_S, max(self.least_s, self.mean_s * patience) * jitter)
 
     def sleep_before_retry(self, attempt: int, begun: float) -> bool:
-        """Sleep and return True; return False at once if the timeout has passed since the time `begun`."""
+        """Sleep and return True; return False at once if the busy timeout has passed since `begun`."""
         if self._clock() - begun >= self._timeout_s:
             return False
         self._sleep(self.interval(attempt))
@@ -139,7 +139,7 @@ class BusyRetries:
 
 
 def worker_waiting(case: Case, worker: int) -> BusyRetries:
-    """Return the retries of the worker with the number `worker`, which seeds the random sleeps."""
+    """Return the retry rules for the worker number `worker`. The number seeds the random sleeps."""
     return BusyRetries(
         case.concurrency, case.settings.busy_timeout_ms / 1000, f"{case.seed}:waiting:{worker}"
     )

@@ -19,17 +19,14 @@ if TYPE_CHECKING:
     from sqlstress.targets.sqlite.drivers import Connection
 
 HELD_S = 0.05
-"""Time for which the first connection holds the lock, in seconds."""
+"""Time for which a connection holds a lock while another connection waits, in seconds."""
 COARSE_S = 0.5
-"""Minimum wait, in seconds, that proves that the busy handler slept a whole second."""
+"""Minimum wait, in seconds, that proves that the busy handler slept for a whole second."""
 _TIMEOUT_MS = 3000
 
 
 def measure_wait(driver: str, folder: Path) -> float:
-    """Return the time that a writer waited for a lock that was held for HELD_S, in seconds.
-
-    Uses a temporary database in `folder`.
-    """
+    """Return the wait, in s, of a writer for a lock held for HELD_S, in a temporary file in `folder`."""
     path, connect = folder / "wait.db", load_driver(driver).connect
     try:
         with closing(connect(path, _TIMEOUT_MS)) as holder, closing(connect(path, _TIMEOUT_MS)) as waiter:

@@ -1,4 +1,7 @@
-"""A worker's connections to SQLite files, with prepared statements. Each bucket of the data is a file."""
+"""A worker's connections to SQLite files, with prepared statements.
+A worker is a process whose operations are measured. A case is one combination of options. Its data is divided
+into buckets, with one file per bucket, such as kv_0.db.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +39,12 @@ if TYPE_CHECKING:
 
 
 class SqliteClient:
-    """One worker's connections to the files of a case, one file per bucket."""
+    """One worker's connections to the files of a case, with its rules for retries after BUSY."""
 
     def __init__(
         self, case: Case, paths: Sequence[Path], worker: int, watch: ShimRecorder | None = None
     ) -> None:
-        """`worker` is the worker's number. `watch` records where the time goes, for the option --where."""
+        """`worker` is the worker's number, from 1. `watch` records the activities for --where, or is None."""
         self.case, self.worker, self._paths, self._watch = case, worker, paths, watch
         self._driver = load_driver(case.driver)
         self.waiting = worker_waiting(case, worker)
@@ -103,17 +106,17 @@ COMMIT = "COMMIT"
 COUNT = "SELECT n FROM counter WHERE id = ?"
 SET_COUNT = "UPDATE counter SET n = ? WHERE id = ?"
 _SINGLE = {"get": GET, "pair": PAIR, "replace": PUT}
-"""Statements of the operations that consist of a single statement, by the operation's name."""
+"""Statement of each kind of operation that has only one statement."""
 
 
 def statements_before(sql: str, begin: str) -> tuple[str, ...]:
-    """Return the statements that a transaction runs before `sql`: `begin`, and perhaps a PUT or COUNT."""
+    """Return a transaction's statements before `sql`, such as (`begin`, PUT) if `sql` is COMMIT."""
     earlier = {COMMIT: (PUT,), SET_COUNT: (COUNT,)}
     return (begin, *earlier.get(sql, ()))
 
 
 class SqliteStore(ClientStore):
-    """A worker's key-value store. The constructor connects to all files. Raises EnvironmentFailure."""
+    """A worker's key-value store in SQLite. The constructor connects. Raises EnvironmentFailure."""
 
     def __init__(self, client: SqliteClient, begin: str) -> None:
         super().__init__(client)
@@ -174,9 +177,9 @@ class SqliteStore(ClientStore):
         self.updates.append(client.retried(increment, connection.rollback))
 
 
-# The C extension uses a driver's connections. As a loadable extension of SQLite, it gets each connection and
-# SQLite's table of functions when the connection loads it. It includes no SQLite, because two libraries that
-# use the same file break each other's POSIX locks.
+# The C extension uses the connections of a driver, such as apsw. Each connection loads it as an extension of
+# SQLite, which hands over the addresses of the connection and of SQLite's functions. The C extension includes
+# no SQLite library, because two libraries that use one file break each other's POSIX locks.
 
 
 ENTRY = "sqlite3_native_init"
@@ -184,7 +187,7 @@ _JITTER_BITS = 62
 
 
 def native_store(client: SqliteClient, begin: str) -> NativeStore:
-    """Return a key-value store for the C loop. `begin` is the mode of transactions, such as "immediate".
+    """Connect, and return a key-value store for the C loop. `begin` is, for example, "immediate".
 
     Raises EnvironmentFailure if a file cannot be opened or the driver has no C loop on this system.
     """
@@ -206,7 +209,7 @@ def native_store(client: SqliteClient, begin: str) -> NativeStore:
 
 
 class Handle(NamedTuple):
-    """Addresses with which the C extension uses a connection."""
+    """Addresses in memory with which the C extension uses a driver's connection."""
 
     connection: int
     """Address of the `sqlite3` object."""
@@ -333,7 +336,7 @@ def check_in_parallel(
 ) -> Iterator[Callable[[], int | None]]:
     """Check all key-value rows with C code in a thread. Yield a function that waits for the result.
 
-    The result is the number of rows; None if a row is wrong or C cannot check. `plan` has other parameters.
+    The result is the number of rows; None if a row is wrong or C cannot check. `plan` has the expected rows.
     """
     with closing(_ConnectionGroup([])) as group:
         handles = _connect_for_c(case, paths, group.connections)
@@ -347,7 +350,6 @@ def check_in_parallel(
 
 
 def _connect_for_c(case: Case, paths: Sequence[Path], connections: list[Connection]) -> list[Handle] | None:
-    """Return handles, or None if the C extension cannot use the files. The caller closes `connections`."""
     driver = load_driver(case.driver)
 
     def connect() -> list[Connection]:

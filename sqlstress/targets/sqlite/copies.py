@@ -1,7 +1,7 @@
 """Copies of a case's prepared files for later trials: copying is much faster than filling.
-
-A copy has the databases in memory. The WALs stay on the disk under a second name (`files.spare_wals`). All
-trials start with equal files, and overwriting a WAL is faster than extending it.
+A case is one combination of options, and a trial is one run of a case. All trials start with equal files. A
+copy has the databases in memory. The WALs stay on the disk under a second name (`files.spare_wals`), because
+overwriting a WAL is faster than extending it.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
     from sqlstress.system.interrupt import Pulse
 
 MOST = 64 << 20
-"""Maximum size of all copies in memory together, in bytes."""
+"""Maximum size of all copies together, in bytes of memory."""
 _WAL_HEADER = 32
 _SYNCS = 8
-"""Number of files that are synced at the same time."""
+"""Number of files that are synced at the same time. A disk can serve several syncs at once."""
 
 
 class Copy:
-    """A copy of the prepared files of a case, one database per bucket."""
+    """Copy of a case's filled files. `add_copy` creates it in one trial, and later trials restore it."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.databases = [path.read_bytes() for path in paths]
         self.size = sum(map(len, self.databases))
         self.wals = [_size_or_zero(_with_suffix(path, "-wal")) for path in paths]
-        """Size of each WAL, in bytes; 0 if the database has no WAL."""
+        """Size of each database's WAL, in bytes, such as [4152352]; 0 if the database has no WAL."""
         self.seal = Seal(paths)
         """Identities of the files, to notice if another program has replaced one."""
 
     def restore(self, paths: Sequence[Path], pulse: Pulse) -> list[Path]:
-        """Restore all files; return the paths of databases whose WAL from the last trial is not usable.
+        """Restore all files; return the paths of databases for which the caller must create a WAL.
 
-        Call it while no process is connected.
+        For these, the last trial left no WAL of the right size. Call it while no process is connected.
         """
         without_wal = []
         if self.seal.broken():
@@ -52,9 +52,9 @@ class Copy:
         for path, data, wal_bytes in zip(paths, self.databases, self.wals, strict=True):
             for suffix in ("-wal", "-shm", "-journal"):
                 remove(_with_suffix(path, suffix))
-            _write(path, data)
+            _overwrite(path, data)
             pulse()
-            if wal_bytes and not _reuse(path, wal_bytes):
+            if wal_bytes and not _reuse_wal(path, wal_bytes):
                 without_wal.append(path)
         _sync_all(paths)
         self.seal = Seal(paths)
@@ -62,14 +62,15 @@ class Copy:
 
 
 def layout_key(case: Case) -> Case:
-    """Return the key of a case's copy: the case without the options that do not affect the files."""
+    """Return the key of a case's copy: the case without options that do not affect the files."""
     return replace(case, concurrency=1, arrivals=None, ops=None, duration_s=0.0, warmup_s=0.0, repeat=1)
 
 
 def add_copy(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
-    """Copy a case's files into `copies` and return the copy; None if the files are larger than MOST.
+    """Add a Copy of a case's files to `copies` and return it; None if the files are larger than MOST.
 
-    Remove the oldest copies to make room. Call it after a checkpoint: the copy has only the size of the WAL.
+    `copies` has a Copy for each `layout_key`. The oldest copies are removed to make room. Call this function
+    after a checkpoint, because the copy has only the size of the WAL.
     """
     size = sum(path.stat().st_size for path in paths)
     if size > MOST:
@@ -80,15 +81,14 @@ def add_copy(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy 
     return copy
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Overwrite a file in place: a new file would get other blocks on the disk."""
+def _overwrite(path: Path, data: bytes) -> None:
+    # A new file would get other blocks on the disk.
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644), "wb") as file:
         file.write(data)
         file.truncate()
 
 
 def _sync_all(paths: Sequence[Path]) -> None:
-    """Sync files in parallel: the disk can serve several syncs at once."""
     try:
         with ThreadPoolExecutor(_SYNCS) as pool:
             list(pool.map(_sync, paths))
@@ -102,10 +102,10 @@ def _sync(path: Path) -> None:
         getattr(os, "fdatasync", os.fsync)(file.fileno())
 
 
-def _reuse(path: Path, size: int) -> bool:
-    """Rename the last trial's WAL from SPARE to -wal, and erase its header, which invalidates all frames.
+def _reuse_wal(path: Path, size: int) -> bool:
+    """Give the last trial's WAL (suffix SPARE) the suffix -wal again, and return whether this succeeded.
 
-    Return False if this fails, if the WAL's size is not `size`, or if the WAL has another hard link.
+    The WAL must have `size` bytes and no other hard link.
     """
     spare = _with_suffix(path, SPARE)
     try:
@@ -113,7 +113,7 @@ def _reuse(path: Path, size: int) -> bool:
         if status.st_size != size or status.st_nlink != 1:
             return False
         with spare.open("r+b") as file:
-            file.write(bytes(_WAL_HEADER))
+            file.write(bytes(_WAL_HEADER))  # Without a header, SQLite ignores all frames.
         spare.rename(_with_suffix(path, "-wal"))
     except OSError:
         return False

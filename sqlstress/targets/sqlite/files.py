@@ -1,4 +1,7 @@
-"""The parent's operations on the database files of a case: create, fill, open, read, remove."""
+"""The parent's operations on the database files of a case: create, fill, open, read, remove.
+The parent is the process that starts the workers. A case is one combination of options, and a trial is one
+run of a case. The data is divided into buckets, with one file per bucket, such as kv_0.db.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ if TYPE_CHECKING:  # A worker imports this module, too, and needs none of these 
 OPEN_SUFFIXES = ("", "-wal", "-shm")
 """Suffixes of the files that a connection keeps open. A rollback journal is not kept open."""
 SPARE = "-spare"
-"""Suffix of a hard link to a WAL, which keeps the WAL for the next trial when SQLite deletes its -wal."""
+"""Suffix of a WAL's second name (hard link). When SQLite deletes the -wal, the next trial reuses the WAL."""
 SUFFIXES = (*OPEN_SUFFIXES, "-journal", SPARE)
 
 
@@ -68,7 +71,7 @@ def _locked(path: Path) -> str:
 
 
 def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
-    """Create a database file and its tables. Raises an error if a setting of the case has no effect."""
+    """Create a file with the CREATE statements `definitions`. Raises an error if a setting has no effect."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         for statement in ("BEGIN IMMEDIATE", *definitions, "COMMIT"):
@@ -77,7 +80,7 @@ def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
 
 
 def first_write(case: Case, path: Path) -> dict[str, str]:
-    """Open a file as a worker does and commit once; return the settings as read back afterwards."""
+    """Commit once with the case's settings; return the values in effect, such as {"page_size": "4096"}."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         connection.rows("PRAGMA user_version=1")
@@ -97,9 +100,9 @@ def watched(connection: Connection, sql: str, pulse: Pulse) -> list[Row]:
 DEFAULT_AUTOCHECKPOINT = 1000
 _FRAME_HEADER = 24
 _WAL_BUDGET = 128 << 20
-"""Maximum size of all WALs of a case after filling, in bytes."""
+"""Maximum size to which filling extends all WALs of a case together, in bytes."""
 _TRANSACTION_BYTES = 8 << 20
-"""Approximate size of the rows that one transaction writes during filling, in bytes."""
+"""Approximate size of the rows per transaction while a file is filled, in bytes."""
 _BLOCK = 1 << 20
 _KEY_BYTES = 24
 _CACHE_KIB = 32 << 10
@@ -108,23 +111,20 @@ SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
 
 
 def spare_wals(paths: Sequence[Path]) -> None:
-    """Give each WAL a second name (SPARE), because the last connection deletes the WAL when it closes.
-
-    Ignore errors, because some file systems have no hard links.
-    """
+    """Give each WAL a second name (SPARE), because the last connection deletes the WAL when it closes."""
     from os import link
 
     from sqlstress.system.files import remove
 
     for path in paths:
         wal, spare = (path.with_name(path.name + suffix) for suffix in ("-wal", SPARE))
-        with suppress(OSError):
+        with suppress(OSError):  # Some file systems have no hard links.
             remove(spare)
             link(wal, spare)
 
 
 class SqliteTable:
-    """The key-value data: each file has a table of keys and values, and a table of counters."""
+    """The parent's access to the key-value data. Each file has the tables kv and, if needed, counter."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class SqliteTable:
         value_size: int,
         counters: int,
     ) -> None:
-        """`copies` has the files of earlier trials, as they were after filling; None means no copies."""
+        """`copies` has a Copy of filled files by `copies.layout_key`, for `fill`; None means no copies."""
         self._case, self._settings, self._paths, self._copies = case, case.settings, paths, copies
         self._value_size, self._counters = value_size, counters
         self.stays = False
@@ -156,7 +156,7 @@ class SqliteTable:
             remove(self._paths)
 
     def fill(self, buckets: Iterable[Iterable[Row]], pulse: Pulse) -> None:
-        """Fill the files, or restore them from an earlier trial's copy. `buckets` has each file's rows.
+        """Create and fill the files, or restore an earlier trial's copy. `buckets` has each file's rows.
 
         An idle connection per file stays open until `release`, so that SQLite does not delete the WAL.
         """
@@ -193,10 +193,8 @@ class SqliteTable:
                 self._grow_wal(path, self._idle[-1])
 
     def settle(self) -> None:
-        """Copy the WALs into the databases, without a sync, before the checks read the databases.
-
-        The idle connections stay open, so that the checks do not create and delete a WAL.
-        """
+        """Copy the WALs into the databases, without a sync, before the checks read the databases."""
+        # The idle connections stay open, so that the checks do not create and delete a WAL.
         for idle in self._idle:
             with suppress(Exception):  # Ignore any error: the checks report its cause.
                 idle.rows("PRAGMA wal_checkpoint(PASSIVE)")
@@ -259,28 +257,25 @@ class SqliteTable:
         return idle
 
     def _insert(self, connection: Connection, rows: Iterable[Row]) -> None:
-        """Write the rows in several transactions, so that the WAL stays small."""
         rows_per_transaction = max(1, _TRANSACTION_BYTES // (_KEY_BYTES + self._value_size))
         rows = iter(rows)
         for number, first in enumerate(rows):
             if number and self._is_wal:
-                _checkpoint(connection)
+                _checkpoint(connection)  # Keep the WAL small.
             connection.rows("BEGIN IMMEDIATE")
             connection.run_many(PUT, chain((first,), islice(rows, rows_per_transaction - 1)))
             connection.rows("COMMIT")
 
     def _grow_wal(self, path: Path, connection: Connection) -> None:
-        """Extend the WAL to the size at which SQLite checkpoints and restarts it.
-
-        Otherwise the workers would extend it, which takes several times as long as overwriting. SQLite
-        ignores all bytes after the last valid frame.
-        """
+        """Extend the WAL with zeros, because workers overwrite a WAL several times faster than extend it."""
         frames = self._settings.wal_autocheckpoint
         frames = DEFAULT_AUTOCHECKPOINT if frames is None else frames
         page_size = int(connection.rows("PRAGMA page_size")[0][0])
+        # SQLite checkpoints and restarts the WAL at this size.
         target = min(frames * (page_size + _FRAME_HEADER), _WAL_BUDGET // self._case.buckets)
         with path.with_name(path.name + "-wal").open("r+b") as file:
             for size in range(file.seek(0, SEEK_END), target, _BLOCK):
+                # SQLite ignores all bytes after the last valid frame.
                 file.write(bytes(min(_BLOCK, target - size)))
             file.flush()
             fsync(file.fileno())
@@ -293,7 +288,7 @@ def _checkpoint(connection: Connection) -> None:
     connection.rows("PRAGMA synchronous=off")
 
 
-# Changes by other programs that the check of the rows cannot see, such as another journal mode
+# Changes by other programs that the check of the rows cannot see, such as a changed journal mode
 
 
 WATCHED_PRAGMAS = ("journal_mode", "schema_version", "user_version", "application_id")
@@ -303,7 +298,7 @@ LOCK_TIMEOUT_MS = 1000
 
 
 class SqliteSnapshot:
-    """Identities of the database files, and the values of WATCHED_PRAGMAS in each file."""
+    """Record of the files' identities and WATCHED_PRAGMAS before a trial, to detect later changes."""
 
     def __init__(self, case: Case, paths: Sequence[Path], pulse: Pulse) -> None:
         self._driver = case.driver
@@ -332,7 +327,6 @@ class SqliteSnapshot:
         return None
 
     def _disturbance(self, path: Path, recorded: dict[str, str]) -> Disturbance | None:
-        """Return the change of a file whose pragmas differ from `recorded` or are unreadable, else None."""
         try:
             current = self._read_marks(path)
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Checks of database files: SQLite's integrity check and the schema."""
+"""Checks of database files with SQLite's integrity check, and functions that read a schema."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sqlstress.targets.sqlite.files import opened
 
 _MAGIC = b"SQLite format 3\0"
 _COLUMNS = "rowid type name tbl_name sql"
-_AT_ONCE = 4 << 20
-"""Maximum size of a file that is checked without a separate thread, in bytes."""
+_MIN_THREAD_BYTES = 4 << 20
+"""Minimum size of a file that is checked in a separate thread, in bytes."""
 _HEADING = "*** in database main ***"
 """First line of the result of PRAGMA integrity_check or quick_check if the file has problems."""
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
-    """Run PRAGMA quick_check on every file, or PRAGMA integrity_check if `level` is "full"."""
+    """Run PRAGMA integrity_check on every file if `level` is "full", else PRAGMA quick_check."""
     tally = CheckCounter("integrity_check" if level == "full" else "quick_check")
     for path in paths:
         pulse()
@@ -42,7 +42,8 @@ def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
-        # The driver may lose the first problem if an error follows. With a limit of 1 the pragma ends first.
+        # If an error follows the first problem, the driver may not return this problem. With the limit 1, the
+        # pragma ends before the error.
         complaints, _ = _complaints_and_error(case, path, f"{pragma}(1)", pulse)
     if error and error not in complaints:
         complaints.append(error)
@@ -58,7 +59,7 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
             def run_check() -> None:
                 rows.extend(connection.iterate(f"PRAGMA {pragma}"))
 
-            if path.stat().st_size < _AT_ONCE:
+            if path.stat().st_size < _MIN_THREAD_BYTES:
                 run_check()  # Starting a thread would take longer than the check.
             else:
                 run_watched(connection, run_check, pulse)
@@ -71,13 +72,13 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
 
 
 def schema(case: Case, path: Path) -> list[Definition]:
-    """Return (label, SQL) for each object of the schema in a file, oldest first."""
+    """Return the `definitions` of the schema in a file: tables, indexes and other objects."""
     with opened(case, path) as connection:
         return definitions(connection)
 
 
 def definitions(connection: Connection) -> list[Definition]:
-    """Return (label, SQL) for each object. A label is "definition 2, the index by_name of users"."""
+    """Return (label, SQL), such as ("definition 2, the index by_name of users", "CREATE INDEX …")."""
     # Read the columns as bytes, because a damaged value may not be valid text.
     columns = ", ".join(f"CAST({name} AS BLOB)" for name in _COLUMNS.split())
     rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")

@@ -1,5 +1,4 @@
 """The holders of a database's locks, read from the system without SQLite and without a lock.
-
 SQLite locks byte ranges: of the wal-index (-shm) in WAL mode, else of the database file. For a byte range,
 fcntl(F_GETLK) returns one process that holds a lock, but never the calling process. On Linux, /proc/locks
 lists all processes that share a lock.
@@ -64,7 +63,7 @@ ELSEWHERE = 0
 
 
 class Lock(NamedTuple):
-    """A lock, held by one process at one moment."""
+    """A lock that a process held at the moment of a sample."""
 
     name: str
     """Name of the lock, such as WRITE."""
@@ -75,7 +74,7 @@ class Lock(NamedTuple):
 
 
 class LockSample(NamedTuple):
-    """State and locks of a database at one moment."""
+    """State and locks of a database at one moment, as `LockedFile.look` found them."""
 
     state: str
     """WAL, ROLLBACK, CLOSED, EMPTY or MISSING."""
@@ -97,7 +96,7 @@ def unavailable_reason() -> str | None:
 
 
 class _File:
-    """The current file at a path, open for reading."""
+    """Reader of the current file at a path, at which other programs may replace the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -136,11 +135,11 @@ class _File:
         return os.pread(self._descriptor, length, 0)
 
     def holder(self, start: int, length: int = 1) -> int | None:
-        """Return a process that holds a shared or exclusive lock on these bytes, or None."""
+        """Return a process with a shared or exclusive lock on any of `length` bytes from `start`, or None."""
         return self._conflicting_process(fcntl.F_WRLCK, start, length)
 
     def exclusive_holder(self, start: int, length: int = 1) -> int | None:
-        """Return the process that holds an exclusive lock on these bytes, or None."""
+        """Return a process with an exclusive lock on any of `length` bytes from `start`, or None."""
         return self._conflicting_process(fcntl.F_RDLCK, start, length)
 
     def _conflicting_process(self, kind: int, start: int, length: int) -> int | None:
@@ -160,7 +159,7 @@ class _File:
 
 
 class LockedFile:
-    """A database that other processes use, observed without a write or a lock."""
+    """Observer of the locks of a database that other processes use. The observer takes no lock."""
 
     def __init__(self, path: Path) -> None:
         """Raise UsageError if the file is no database, EnvironmentFailure if it is unreadable."""
@@ -321,7 +320,7 @@ def _refuse_own(path: Path) -> None:
 
 
 class TimedSample(NamedTuple):
-    """A sample of a database's locks. Times are in seconds from the start of sampling."""
+    """A sample of a database's locks, from `sample_locks`. Times are in s from the start of sampling."""
 
     asked_s: float
     """Time just before the locks were read."""
@@ -331,11 +330,9 @@ class TimedSample(NamedTuple):
 
 
 def sample_locks(rate: int, look: Callable[[], LockSample]) -> Iterator[TimedSample]:
-    """Yield `rate` samples per second, without end. `look` reads the locks.
-
-    Each sample is at a random time in its interval. Otherwise the samples could always miss the locks of a
-    program that works at regular times.
-    """
+    """Yield `rate` samples per second, without end. `look` reads the locks."""
+    # Each sample is at a random time in its interval. Otherwise the samples could always miss the locks of a
+    # program that works at regular times.
     interval_s, random, turn = 1 / rate, Random(), 0
     started_s = time.perf_counter()
     while True:
@@ -349,7 +346,7 @@ def sample_locks(rate: int, look: Callable[[], LockSample]) -> Iterator[TimedSam
 
 @dataclass(slots=True)
 class HoldTracker:
-    """Counter of the periods in which a lock was held, with their lengths, estimated from samples."""
+    """Estimator of a lock's held periods from samples: held at 1.0 s and 1.2 s means at least 0.2 s."""
 
     samples: int = 0
     times: int = 0

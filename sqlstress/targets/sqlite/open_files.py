@@ -1,6 +1,5 @@
 """Processes that have a database file open, and the WAL that each of them uses.
-
-Locks show neither a connection without a transaction nor a connection whose WAL was deleted. Linux lists the
+Locks do not show a connection without a transaction, or a connection whose WAL was deleted. Linux lists the
 open files of each process, also deleted files, in /proc/PID/fd.
 
 This module opens no file: on POSIX, closing a file drops the process's locks on it.
@@ -22,10 +21,10 @@ _PROCESSES = Path("/proc")
 _MOUNTS = Path("/proc/self/mountinfo")
 _DELETED = " (deleted)"
 SAME, DELETED, OTHER = "same", "deleted", "other"
-"""WALs that a process may use.
+"""Kinds of WALs that a process with the database file may have open (`Opener.wal`).
 
-SAME: the WAL next to the watched path. DELETED: a deleted WAL, or a WAL with a deleted wal-index. OTHER: a
-WAL next to another name of the database, such as a hard link.
+SAME: the WAL next to the watched path, or no WAL. DELETED: a deleted WAL, or a WAL with a deleted wal-index.
+OTHER: a WAL next to another name of the database, such as a hard link.
 """
 
 Identity = tuple[int, int]
@@ -33,23 +32,23 @@ Identity = tuple[int, int]
 
 
 class Opener(NamedTuple):
-    """A process that has the database file open."""
+    """A process that has the watched database file open."""
 
     pid: int
     name: str
     """Path under which the process opened the database file."""
     wal: str = SAME
-    """SAME (WAL at the watched path, or no WAL open), DELETED, or OTHER (WAL at another path)."""
+    """Kind of WAL that the process has open: SAME, DELETED or OTHER."""
     wal_bytes: int = 0
     """Size of the WAL that the process has open, in bytes, if `wal` is DELETED or OTHER; else 0."""
     written_ns: int = 0
     """Time of this WAL's last change, in ns since the epoch, if `wal` is DELETED or OTHER; else 0."""
     deleted_wal: bool = False
-    """Whether the WAL itself is deleted. A deleted wal-index alone is normal for a moment during a close."""
+    """Whether the WAL is deleted, not only the wal-index, which is normal for a moment during a close."""
 
 
 class Openers(NamedTuple):
-    """Processes that had a database file open at one moment."""
+    """Processes that had a database file open at one moment, as the function `openers` found them."""
 
     seen: tuple[Opener, ...]
     hidden: int
@@ -57,7 +56,7 @@ class Openers(NamedTuple):
 
 
 class OpenFile(NamedTuple):
-    """A regular file that a process has open."""
+    """A regular file that a process has open, from a link in /proc/PID/fd."""
 
     number: str
     """Number of the file descriptor, as text."""
@@ -71,17 +70,15 @@ class OpenFile(NamedTuple):
 
     @property
     def is_written_when_deleted(self) -> bool:
-        """Whether the file is deleted and was written during or after its deletion.
-
-        A deletion sets only the ctime. A write also sets the mtime.
-        """
+        """Whether the file is deleted and was written during or after its deletion."""
+        # A deletion sets only the ctime. A write also sets the mtime.
         return self.is_deleted and self.status.st_mtime_ns >= self.status.st_ctime_ns
 
 
 def openers(database: Path, processes: Path = _PROCESSES) -> Openers | None:
     """Return the processes, except this process, that have a database open; None if not on Linux.
 
-    `database` is its path, without symbolic links.
+    `database` is the path of the file, without symbolic links.
     """
     if sys.platform != "linux":
         return None

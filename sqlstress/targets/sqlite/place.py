@@ -1,7 +1,8 @@
-"""Access to the data of a measurement in SQLite, whose options are a case (`report.case.Case`).
+"""The class of a place in SQLite: one process's access to the data of a case.
+A case is one combination of options (`report.case.Case`). Its data is divided into buckets, with one database
+file per bucket, such as kv_0.db. The parent is the process that starts the workers.
 
-The data is divided into buckets, with one database file per bucket, all in one folder. Modules that only the
-parent needs are imported inside functions, so that workers do not load them.
+Modules that only the parent needs are imported inside functions, so that workers do not load them.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class SqlitePlace(Place):
     def __init__(self, case: Case, where: Path) -> None:
         self.case, self.where = case, where
         self.paths = files.paths(case, where)
-        """Paths of the database files, by bucket."""
+        """Paths of the database files. The index is the bucket's number."""
         self._table: SqliteTable | None = None
         self._watch: ShimRecorder | None = None
 
@@ -101,7 +102,7 @@ class SqlitePlace(Place):
     # Methods for the parent.
 
     def opened(self, bucket: int = 0) -> AbstractContextManager[Connection]:
-        """Open the database file of a bucket, with SQLite's default settings."""
+        """Open the database file of a bucket with SQLite's default settings, for the parent."""
         return files.opened(self.case, self.paths[bucket])
 
     def wal_observer(self) -> WalObserver:
@@ -140,16 +141,15 @@ class SqlitePlace(Place):
     def integrity(self, level: str, pulse: Pulse) -> Check:
         from sqlstress.targets.sqlite.integrity import integrity_check
 
-        return integrity_check(self.case, (*self.paths, *self._other_databases()), level, pulse)
+        return integrity_check(self.case, (*self.paths, *self._user_databases()), level, pulse)
 
-    def _other_databases(self) -> list[Path]:
-        """Return additional databases that a user program created in the trial's folder."""
+    def _user_databases(self) -> list[Path]:
         from sqlstress.targets.sqlite.integrity import databases_in
 
         return databases_in(self.where, self.paths) if self.where.name == TRIAL_FOLDER else []
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
-        """Check the schema: SQLite's integrity check does not notice a changed definition."""
+        # SQLite's integrity check does not notice a changed definition.
         from sqlstress.report.results import CheckCounter
         from sqlstress.targets.place import check_schemas
         from sqlstress.targets.sqlite.integrity import schema
@@ -186,7 +186,7 @@ class SqlitePlace(Place):
         self.discard()
 
     def is_filled(self) -> bool:
-        return (self.paths[0].is_file() and self.paths[0].stat().st_size > 0) or bool(self._other_databases())
+        return (self.paths[0].is_file() and self.paths[0].stat().st_size > 0) or bool(self._user_databases())
 
     def settle(self, pulse: Pulse) -> None:
         """Do nothing: the user program has chosen the settings, and the data stays as the program left it."""
@@ -217,7 +217,7 @@ class SqlitePlace(Place):
 
 
 class _ParentConnection:
-    """A connection of the parent, which converts exceptions of SQLite into `DatabaseError`."""
+    """A connection of the parent. `answer` converts an exception of SQLite into a `DatabaseError`."""
 
     def __init__(self, driver: str, connection: Connection) -> None:
         self._driver, self._connection = driver, connection
@@ -238,7 +238,7 @@ class _ParentConnection:
 
 
 class SqliteReader(_ParentConnection):
-    """A connection of the parent that only reads."""
+    """A connection with which the parent reads a user's data."""
 
     def __init__(self, driver: str, connection: Connection) -> None:
         super().__init__(driver, connection)
@@ -259,7 +259,7 @@ class SqliteReader(_ParentConnection):
 
 
 class SqliteMaker(_ParentConnection):
-    """A connection of the parent that creates data, without syncs."""
+    """A connection with which the parent creates the data of a trial, without syncs."""
 
     def __init__(self, driver: str, connection: Connection, pulse: Pulse) -> None:
         super().__init__(driver, connection)

@@ -1,7 +1,7 @@
 """Access to the VFS shim: C code that wraps SQLite's interface to files (VFS).
-
 The shim records times and locks, which `--where` shows, and makes pauses for tests. A span is a period of one
-activity of a process. A ring is a memory area in which new spans overwrite old spans.
+activity of a process, such as a sync or a wait for a lock. Each process has a part of the shared memory: sums
+of times, then a ring of spans, in which new spans overwrite old spans.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.targets.native import NativeUnavailable, extension
 from sqlstress.targets.sqlite.connections import driver_handle
 
-# Indices of the 64-bit words in a process's part of the shared memory, as in native/where.h. The words before
-# RING are mainly sums of times, in ns, during the measurement. A span has SPAN words.
+# Indices of the 64-bit words in a process's part of the shared memory, as in native/where.h. For example, the
+# word WRITING is the time of writes during the measurement, in ns. The spans begin at the word RING, and each
+# span has SPAN words: begin, end, and a tag with its kind and file.
 
 
 OPENS, CLOSES, ROOM, SPANS, PENDING = range(5)
@@ -28,10 +29,13 @@ WAITS_SEEN, WAITS_PROCESSOR, SYNCS_SEEN, SYNCS_PROCESSOR = range(16, 20)
 CHECKPOINTS_SEEN, CHECKPOINTS_PROCESSOR = range(20, 22)
 RING, SPAN = 32, 3
 STATEMENTS_PER_SAMPLE = 17
-"""Interval of the sampling of statements: the shim times one statement in 17."""
+"""Number of statements per timed statement: the shim times only one statement in 17."""
 
 TRANSACTION, WAIT_WRITE, WAIT_READ, WAIT_ALONE, HOLD_WRITE, HOLD_READ, HOLD_ALONE, SYNC, CHECKPOINT = range(9)
-"""Kinds of spans (periods of one activity): waits and holds concern locks; ALONE is an exclusive lock."""
+"""Kinds of spans (periods of one activity). A wait or hold concerns a lock, such as WAIT_WRITE.
+
+WRITE is the writers' lock, READ is a reader's shared lock, and ALONE is a lock that excludes all readers.
+"""
 
 MAX_SPANS = 1 << 15
 MAX_BYTES = 64 << 20
@@ -39,12 +43,12 @@ MAX_BYTES = 64 << 20
 
 
 def room(processes: int) -> int:
-    """Return the maximum number of spans per process, if `processes` share the memory."""
+    """Return the maximum number of spans per process if `processes` processes share the memory."""
     return min(MAX_SPANS, (MAX_BYTES // (8 * processes) - RING) // SPAN)
 
 
 class Span(NamedTuple):
-    """A period in which one process did, held or waited for one thing. Times are in ns."""
+    """A period in which a process did one thing, held a lock or awaited a lock. Times are in ns."""
 
     process: int
     """Number of the process. Workers count from 1, and other processes have higher numbers."""
@@ -60,7 +64,7 @@ class Span(NamedTuple):
 
 
 class SpanArea:
-    """The part of the shared memory for one process: sums of times, then the process's latest spans."""
+    """One process's part of the shared memory: sums, such as `area[WRITING]`, and its latest spans."""
 
     def __init__(self, words: Any, process: int, processes: int) -> None:
         self.process, self.room = process, room(processes)
@@ -72,7 +76,7 @@ class SpanArea:
 
     @property
     def window_ns(self) -> int:
-        """Length of the measurement, in ns; 0 if the process ended before it called `ShimRecorder.window`."""
+        """Length of the measurement, in ns; 0 if the process ended before calling `ShimRecorder.window`."""
         return max(0, self[CLOSES] - self[OPENS])
 
     @property
@@ -95,7 +99,7 @@ class SpanArea:
 
     @property
     def complete_from(self) -> int:
-        """Time, in ns, after which the record is complete: no span that ended later was overwritten."""
+        """Time, in ns, after which the record is complete: no span with a later end was overwritten."""
         if self[SPANS] <= self.room:
             return self[OPENS]
         oldest = RING + SPAN * (self[SPANS] % self.room)
@@ -111,7 +115,7 @@ def areas(words: Any, processes: int) -> list[SpanArea]:
 
 
 class ShimRecorder:
-    """Recorder of this process's time by cause. A process has one recorder, made before it connects."""
+    """Recorder of this process's activities, such as syncs, for `--where`. Created before connecting."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
         """`words` is shared memory for `processes` processes. `process` is this process's number, from 1.
@@ -141,14 +145,14 @@ class ShimRecorder:
 SIDES = 2
 """Number of points at which a call of the VFS can pause: before and after SQLite's own function."""
 LENGTH_COUNT = 256
-"""Number of pause lengths in a schedule. For each pause, the C code chooses a random length of these."""
+"""Number of random pause lengths in a schedule, from which the C code draws a length for each pause."""
 
 
 def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns: int) -> list[int]:
-    """Return a schedule of pauses, as 64-bit words for the C code.
+    """Return a schedule of pauses inside SQLite, as 64-bit words for the C code.
 
-    `rates` has a number N for each kind of VFS call (such as read or sync; see native/pauses.h): on average
-    one in N calls pauses; 0 means no pause. The lengths of pauses are log-uniform between the limits.
+    `rates` has a number for each kind of VFS call, in the order of native/pauses.h: with 50, one call in 50
+    pauses on average, and 0 means no pauses. The pauses' lengths are log-uniform between the limits.
     """
     low, high = math.log(shortest_ns), math.log(longest_ns)
     lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTH_COUNT)]
@@ -156,7 +160,7 @@ def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns:
 
 
 def begin_pauses(driver: str, words: Sequence[int]) -> None:
-    """Make pauses in all later connections of this process. `words` is from `schedule`.
+    """Make pauses in all connections that this process opens later. `words` is from `schedule`.
 
     Raises EnvironmentFailure if the VFS of the driver's SQLite library cannot be wrapped.
     """

@@ -1,6 +1,6 @@
-"""The space that each b-tree takes in a database file, from SQLite's table dbstat.
+"""The space that each b-tree (table or index) takes in a database file, from SQLite's table dbstat.
 
-The schema table is left out, and so are overflow pages: no entry of the measured tables has overflow pages.
+The schema table is left out. Overflow pages are not counted, because no measured row needs such a page.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.sqlite.drivers import explain, load_driver
 from sqlstress.targets.sqlite.files import opened, watched
 
-# Each page of an index or a WITHOUT ROWID table has entries. Internal pages of other tables only separate
-# leaves. The index of a WITHOUT ROWID table's primary key is the table itself, so sqlite_schema lacks it.
+# Each row has a b-tree's name, its table, whether it is an index, and the numbers of its entries, leaf pages,
+# internal pages and corrupted pages.
+# `keyed` is whether internal pages have entries, too. This is the case for an index and for a WITHOUT ROWID
+# table. Only a WITHOUT ROWID table has an index (its primary key) that sqlite_schema lacks.
 _TREES = """
 WITH tree AS (
     SELECT name, tbl_name, type = 'index' AS is_index, type = 'index' OR EXISTS (
@@ -41,16 +43,17 @@ class DamagedFile(SqlstressError):
 
 
 def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
-    """Return the space that each b-tree of a database takes, while no process uses the database.
+    """Return the size of a database file and the space of each of its b-trees (tables and indexes).
 
-    The WAL is copied into the file first. No b-tree is returned if neither the driver's SQLite nor that of
-    apsw has dbstat. Raises DamagedFile, EnvironmentFailure, or an exception of `pulse`.
+    Call it while no process uses the database: the WAL is copied into the file first. Raises DamagedFile,
+    EnvironmentFailure, or an exception of `pulse`.
     """
     impossible = f"cannot measure the space of {path.name}"
     damaged = f"{path.name} is damaged, so its space is unknown"
     if not path.is_file() or path.stat().st_size == 0:
         raise EnvironmentFailure(f"{impossible}: no such database.")
-    # One library does all, since closing the file in a second one would drop the POSIX locks of the first.
+    # Use only one SQLite library: when a second library closes the file, the locks of the first are dropped.
+    # Without a library that has dbstat, `driver` is None and the result has no b-trees.
     driver = next(filter(_has_dbstat, (case.driver, "apsw")), None)
     case = replace(case, driver=driver or case.driver)
     try:
@@ -80,7 +83,6 @@ def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
 
 
 def _has_dbstat(driver: str) -> bool:
-    """Return whether the SQLite of a driver has the table dbstat, and the driver is installed."""
     with suppress(NotInstalled), closing(load_driver(driver).connect(Path(":memory:"), 0)) as connection:
         return ("ENABLE_DBSTAT_VTAB",) in connection.rows("PRAGMA compile_options")
     return False

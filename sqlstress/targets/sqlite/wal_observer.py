@@ -1,5 +1,4 @@
 """Observer that samples the size and use of a database's WAL while workers use the database.
-
 The observer keeps the wal-index (suffix -shm) open until its process has no connections to the database: on
 POSIX, closing a database's file drops the locks of the process's connections.
 """
@@ -15,7 +14,7 @@ from sqlstress.targets.sqlite.walindex import OpenIndex, WalIndex, wal_bytes
 
 
 class WalObserver:
-    """Sampler of a database's WAL, in a process that may have connections to the database."""
+    """Sampler of the size and use of a database's WAL, in the process that starts the workers."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -50,13 +49,11 @@ class WalObserver:
         return status.st_dev, status.st_ino
 
     def end(self) -> None:
-        """After the workers have ended, close the wal-index if its file was deleted, to free the disk space.
-
-        On Windows, close the wal-index in any case, because Windows cannot delete an open file.
-        """
+        """After the workers have ended, close a deleted wal-index, to free the disk space."""
         identity = None
         with suppress(OSError):
             identity = self._index_identity()
+        # On Windows, close the file in any case, because Windows cannot delete an open file.
         if sys.platform == "win32" or identity != self._identity:
             self.close()
 

@@ -1,5 +1,4 @@
 """The state of a WAL, read from the wal-index without SQLite.
-
 The wal-index (suffix -shm) has the number of valid frames of a WAL. The size of the WAL does not show this
 number, because SQLite overwrites the WAL after a checkpoint.
 
@@ -22,15 +21,15 @@ from typing import NamedTuple
 
 _VERSION = 3_007_000
 _HEADER = Struct("=I4xIBxHI12x4s4x2I")
-"""Header of a wal-index: iVersion, iChange, isInit, szPage, mxFrame, aSalt[0] and aCksum[2].
+"""Header of a wal-index, in native byte order: iVersion, iChange, isInit, szPage, mxFrame, aSalt[0], aCksum.
 
-The byte order is native. A copy of the header follows.
+A copy of the header follows in the file.
 """
 _SUMMED = Struct("=10I")
 _BACKFILLED = Struct("=I")
 _MARKS = Struct("=5I")
 LENGTH = 2 * _HEADER.size + _BACKFILLED.size + _MARKS.size
-"""Size of the two headers, nBackfill and aReadMark together, in bytes."""
+"""Size of the part of a wal-index that is read, in bytes: two headers, nBackfill and aReadMark."""
 _ATTEMPTED_AT = 128
 """Offset of nBackfillAttempted, the number of frames that a checkpoint has begun to copy."""
 _TRIES = 20
@@ -38,7 +37,7 @@ _PAUSE_S = 0.001
 
 
 class WalIndex(NamedTuple):
-    """State of a WAL at one moment, with SQLite's names in parentheses."""
+    """State of a WAL at one moment, as `read` returns it, with SQLite's names in parentheses."""
 
     frames: int
     """Number of valid frames (mxFrame), including frames that a checkpoint has already copied."""
@@ -51,7 +50,7 @@ class WalIndex(NamedTuple):
     commits: int = 0
     """Counter of write transactions, modulo 2^32 (iChange)."""
     marks: tuple[int, ...] = ()
-    """Numbers of frames that readers can see, by index (0 to 4) of their read lock (aReadMark)."""
+    """For each of the 5 read locks, the number of frames that its readers can see (aReadMark)."""
 
 
 def read(database: Path) -> WalIndex | None:
@@ -67,7 +66,7 @@ def read(database: Path) -> WalIndex | None:
 
 
 class OpenIndex:
-    """The wal-index of a database, kept open by a process with connections to the database."""
+    """An open wal-index, for repeated reads by a process with connections to the database."""
 
     def __init__(self, database: Path) -> None:
         """Open the wal-index. Raises OSError or ValueError if it is missing or incomplete."""

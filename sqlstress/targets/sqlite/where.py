@@ -1,6 +1,6 @@
 """Analysis of the times that a trial's processes recorded in shared memory, for `--where`.
-
-A span is a period of one activity of a process, such as a wait for a lock.
+A span is a period of one activity of a process, such as a sync, or a wait for or hold of a lock. A span has a
+begin and an end, in ns, and the number of the process: workers count from 1.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ BLOCKS = {
     recording.WAIT_READ: recording.HOLD_ALONE,
     recording.WAIT_ALONE: recording.HOLD_READ,
 }
-"""For each kind of wait for a lock, the kind of hold that causes the wait."""
+"""Kind of hold that causes a wait, by kind of wait. For example, a reader's lock causes WAIT_ALONE."""
 _ACTIVITIES = {recording.SYNC: SYNC, recording.CHECKPOINT: CHECKPOINT}
 
 
 class Blocked(NamedTuple):
-    """A part of a wait in which another process held the lock. Times are in ns."""
+    """A part of a process's wait for a lock in which another process held the lock. Times are in ns."""
 
     process: int
     """Number of the process that held the lock."""
@@ -56,7 +56,7 @@ class Blocked(NamedTuple):
 
 
 class Timeline:
-    """Spans (periods) of one process, sorted by time and without overlaps."""
+    """Spans of one kind of one process, sorted and without overlaps, to find the spans in an interval."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self.all = sorted(spans, key=lambda span: span.begin)
@@ -64,13 +64,13 @@ class Timeline:
         self._ends = [span.end for span in self.all]
 
     def overlapping(self, begin: int, end: int) -> list[Span]:
-        """Return the spans that overlap an interval, clipped to the interval."""
+        """Return the spans that overlap the interval from `begin` to `end`, clipped to the interval."""
         spans = self.all[bisect_right(self._ends, begin) : bisect_left(self._begins, end)]
         return [span._replace(begin=max(begin, span.begin), end=min(end, span.end)) for span in spans]
 
 
 class TrialSpans:
-    """Spans (periods of one activity) that all processes of a trial recorded."""
+    """All spans of a trial, to find the cause of each wait. `account` creates the object."""
 
     def __init__(self, areas: Sequence[SpanArea]) -> None:
         spans: dict[tuple[int, int, int], list[Span]] = defaultdict(list)
@@ -87,7 +87,7 @@ class TrialSpans:
             else:
                 spans[span.kind, 0 if span.kind in _ACTIVITIES else span.file, span.process].append(span)
         self._rows: dict[tuple[int, int], dict[int, Timeline]] = defaultdict(dict)
-        """Spans by (kind, file), then by process. The file is 0 for all syncs and checkpoints."""
+        """Spans by (kind, file), then by process, such as `_rows[SYNC, 0][1]`. File 0: syncs, checkpoints."""
         for (kind, file, process), process_spans in spans.items():
             self._rows[kind, file][process] = Timeline(process_spans)
         self._waits = defaultdict(list)
@@ -95,7 +95,7 @@ class TrialSpans:
             self._waits[wait.process].append(wait)
 
     def contradiction(self) -> bool:
-        """Return whether the records say that two processes held one exclusive lock at the same time."""
+        """Return whether two spans show two processes that held one exclusive lock at the same time."""
         for (kind, _), rows in self._rows.items():
             if kind in (recording.HOLD_WRITE, recording.HOLD_ALONE):
                 holds = sorted((span.begin, span.end) for row in rows.values() for span in row.all)
@@ -104,16 +104,16 @@ class TrialSpans:
         return False
 
     def waits_of(self, process: int, begin: int, end: int) -> list[Span]:
-        """Return the waits of a process that lie within an interval."""
+        """Return the waits for locks of a process that lie between `begin` and `end`."""
         return [wait for wait in self._waits[process] if begin <= wait.begin and wait.end <= end]
 
     def activities(self, process: int, kind: int, begin: int, end: int) -> list[Span]:
-        """Return a process's syncs or checkpoints (`kind`), clipped to an interval."""
+        """Return a process's syncs or checkpoints (`kind`), clipped to the time from `begin` to `end`."""
         row = self._rows[kind, 0].get(process)
         return row.overlapping(begin, end) if row else []
 
     def holds(self, wait: Span) -> Iterator[Span]:
-        """Yield the periods during a wait in which other processes held the awaited lock."""
+        """Yield the spans during `wait` in which other processes held the awaited lock."""
         for process, row in self._rows[BLOCKS[wait.kind], wait.file].items():
             if process != wait.process:
                 yield from row.overlapping(wait.begin, wait.end)
@@ -121,15 +121,16 @@ class TrialSpans:
     def blocked(self, wait: Span) -> Iterator[Blocked]:
         """Yield the parts of a wait in which other processes held the awaited lock, with their activities.
 
-        If several readers hold the lock at once, yield a part for each. A sync inside a checkpoint counts as
-        checkpoint.
+        For example, if process 2 held the lock for 9 ms and synced for 8 ms of them, yield the parts "commit"
+        (1 ms) and "sync" (8 ms). If several readers hold the lock at once, yield a part for each.
         """
         for process, begin, end, *_ in self.holds(wait):
             if wait.kind == recording.WAIT_ALONE:
                 yield Blocked(process, READ, begin, end)
                 continue
             covered_to = begin
-            # Sort a checkpoint before a sync with an equal begin, because the checkpoint covers the sync.
+            # A sync inside a checkpoint counts as checkpoint. Therefore sort a checkpoint before a sync that
+            # begins at the same time.
             activities = [
                 (span.begin, kind != recording.CHECKPOINT, span.end, activity)
                 for kind, activity in _ACTIVITIES.items()
@@ -147,7 +148,7 @@ class TrialSpans:
 
 
 def covered_ns(stretches: Iterable[Span | Blocked]) -> int:
-    """Return the length of the union of intervals, in ns."""
+    """Return the total length of intervals, in ns. Overlaps count only once."""
     total, covered_to = 0, 0
     for begin, end in sorted((stretch.begin, stretch.end) for stretch in stretches):
         total += max(0, end - max(begin, covered_to))
@@ -160,15 +161,15 @@ MIN_OPERATIONS = 100
 MAX_HOLDERS = 8
 MAX_ROWS = 12
 _STEPS = 300
-"""Resolution of a `Moment`. A shorter gap than 1/300 of its length does not interrupt an activity."""
+"""Resolution of a `Moment`: gaps in an activity of up to 1/300 of the moment's length are closed."""
 WAIT = "wait"
 """Name in a `Moment` of the activity of a process that waits for a lock."""
 
 
 def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
-    """Return the time of the slowest 1% of operations, by cause; None for fewer than MIN_OPERATIONS.
+    """Return the time that the slowest 1% of operations spent on each activity, such as a sync.
 
-    `seen` has all spans of the trial. `operations` are the spans of its operations, the slowest first.
+    `operations` has the spans of all operations, slowest first. Return None for fewer than MIN_OPERATIONS.
     """
     if len(operations) < MIN_OPERATIONS:
         return None
@@ -194,7 +195,7 @@ def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
 def _add_causes(
     seen: TrialSpans, operation: Span, parts: Counter[str], holders: Counter[tuple[int, str]]
 ) -> None:
-    """Add an operation's time by cause to `parts`, and by lock holder (process, activity) to `holders`."""
+    """Add an operation's ns to `parts` by activity, and its waits to `holders` by (lock holder, activity)."""
     process, begin, end, *_ = operation
     waited_ns = held_ns = 0
     for wait in seen.waits_of(process, begin, end):
@@ -216,7 +217,7 @@ def _add_causes(
 
 
 def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
-    """Return the activities during the slowest operation, `worst`: of its process and the busiest others."""
+    """Return the activities of the busiest processes, and of its own, during the operation `worst`."""
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for part in _all_activities(seen, worst, processes):
@@ -232,13 +233,13 @@ def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
 
 
 def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[Blocked]:
-    """Yield waits for and holds of locks on the file of `worst`, and all checkpoints, during `worst`."""
+    """Yield waits and holds of locks on the file of `worst` (an operation), and checkpoints, during it."""
     _, begin, end, *_ = worst
     for wait in seen.waits:
         if wait.file == worst.file and wait.begin < end and wait.end > begin:
             yield Blocked(wait.process, WAIT, wait.begin, wait.end)
     for kind in BLOCKS:
-        # An imagined wait of process 0, which does not exist, yields every process that held the lock.
+        # A wait of process 0, which does not exist, yields every process that held the lock.
         yield from seen.blocked(Span(0, begin, end, kind, worst.file))
     for number in range(1, processes + 1):
         for span in seen.activities(number, recording.CHECKPOINT, begin, end):
@@ -246,7 +247,6 @@ def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[B
 
 
 def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
-    """Return the intervals, sorted, with gaps of at most `gap` ns closed."""
     merged: list[tuple[int, int]] = []
     for low, high in sorted(stretches):
         if merged and low - merged[-1][1] <= gap:
@@ -257,19 +257,24 @@ def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[i
 
 
 _WAIT, _INSIDE = "wait", "inside"
-"""Parts of a worker's time that `split` divides: waits for locks, and the work of SQLite and its driver."""
+"""Parts of a worker's time that `split` divides: waits for locks, and work of SQLite and its driver."""
 _SAMPLED = {
     _WAIT: (recording.WAITS_SEEN, recording.WAITS_PROCESSOR),
     SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
     CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
-"""Indices of two sums in a `SpanArea`, by part: sampled time, and waits for a processor during this time."""
+"""Indices of two times in a `SpanArea`, by activity: of samples, and of waits for a processor in them.
+
+For example, if 100 ms of syncs were sampled, and the worker waited for a processor for 5 ms of them, 5% of
+the time of all syncs counts as waits for a processor.
+"""
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
-    """Return the workers' time by cause; None if no worker finished, or spans contradict each other.
+    """Return the time that the workers spent on each activity, such as waits for locks, in ns.
 
-    `words` is the shared memory of `processes` processes: workers, then additional processes.
+    `words` is the shared memory of `processes` processes: workers, then additional processes. Return None if
+    no worker finished, or if spans contradict each other.
     """
     areas = recording.areas(words, processes)
     complete = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]
@@ -284,7 +289,7 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
         )
         for worker in complete
     ]
-    # Leave out operations from which a span may have been overwritten in the ring.
+    # Leave out an operation if a span from it may have been overwritten in the ring.
     operations = sorted(
         (
             operation
@@ -305,7 +310,7 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
 
 
 def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
-    """Return the time that a worker spent on each cause during the measurement, in ns.
+    """Return the time that a worker spent on each activity, such as {SYNC: 9_000, HELD: 500, …}, in ns.
 
     The sum is the length of the measurement. `harness_ns` is the time of sqlstress's own code. `held_share`
     (0 to 1) is the share of the waits for locks in which another process held the lock.
@@ -325,10 +330,10 @@ def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
 
 
 def _split_off_processor_waits(area: SpanArea, parts: Mapping[str, int]) -> dict[str, int]:
-    """Return `parts` with a further part PROCESSOR: the time in which the worker waited for a processor.
+    """Move the time in which the worker waited for a processor from all parts to a new part PROCESSOR.
 
-    The other parts shrink by this time. Samples show how much of it lies in waits, syncs and checkpoints
-    (_SAMPLED). The rest is taken from the remaining parts, in proportion to their lengths.
+    `parts` has ns by activity. Samples show the share to move from waits, syncs and checkpoints (_SAMPLED).
+    The rest is moved from the remaining parts, in proportion to their lengths.
     """
     observed_ns = area[recording.TO] - area[recording.FROM]
     waited_ns = area[recording.PROCESSOR] * area.window_ns / observed_ns if observed_ns > 0 else 0.0
@@ -357,10 +362,8 @@ def held_share(seen: TrialSpans, process: int) -> float:
 
 
 def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
-    """Return the longest wait for a lock that was not over at the end of the measurement, in ns, or 0.
-
-    Count only the time until then, because the wait of a worker that died never ends.
-    """
+    """Return the longest unfinished wait for a lock at the end of the measurement, in ns, or 0."""
+    # The end of such a wait is not used, because the wait of a worker that died has no end.
     numbers = {area.process for area in workers}
     waits = (wait for wait in seen.waits if wait.process in numbers)
     begins = [wait.begin for wait in waits if wait.end > seen.closes]

@@ -1,4 +1,4 @@
-"""Drivers: adapters of Python's SQLite libraries (bindings). A driver is imported when needed."""
+"""Drivers: modules that adapt Python's libraries for SQLite (bindings), such as apsw, to one interface."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DRIVERS = {name: info.module for name, info in KNOWN.items() if info.target == "sqlite"}
-"""Import path of each SQLite driver's module, by driver name."""
+"""Module of each driver, such as {"apsw": "sqlstress.targets.sqlite.drivers.apsw_driver"}."""
 
 Row = tuple[Any, ...]
 Named = dict[str, Any]
-"""Values by parameter name. Values that the statement does not use are allowed."""
+"""Values by parameter name, such as {"id": 7} for :id. Values that the statement does not use are allowed."""
 
 
 class Connection(Protocol):
@@ -62,19 +62,16 @@ class Connection(Protocol):
         return iter(self._connection.execute(sql))
 
     def run_many(self, sql: str, rows: Iterable[Row]) -> None:
-        """Run a statement once for each row of parameters."""
         self._connection.executemany(sql, rows)
 
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
-        """Register `call` as an SQL function with `arity` arguments, not marked as deterministic."""
+        """Register `call` as the SQL function `name` with `arity` arguments, not marked as deterministic."""
 
     def rollback(self) -> None:
-        """Roll back the open transaction, if there is one."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
     def in_transaction(self) -> bool:
-        """Return whether a transaction is open."""
         return bool(self._connection.in_transaction)
 
     def interrupt(self) -> None:
@@ -82,7 +79,6 @@ class Connection(Protocol):
         self._connection.interrupt()
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
 

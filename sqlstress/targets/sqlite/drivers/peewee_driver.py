@@ -1,6 +1,7 @@
 """The driver peewee: an object-relational mapper that uses the module sqlite3.
 
-The user's application uses Peewee's `database` object. Other statements use its sqlite3 connection directly.
+A user's application gets Peewee's `database` object. sqlstress's own statements use the sqlite3 connection
+inside this object.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Settings as PRAGMAs. The report has their effective values, read back after the first write."""
+"""Settings of a case as SQLite's PRAGMAs: set them, read them back, and compare the values.
+A case is one combination of options, such as journal_mode=wal and page_size=8192.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,13 @@ REPORTED = (
     *("journal_mode", "synchronous", "fullfsync", "checkpoint_fullfsync", "wal_autocheckpoint"),
     *("page_size", "cache_size", "mmap_size", "locking_mode", "busy_timeout"),
 )
+# This value equals KEEP_JOURNAL_MODE in sqlstress.report.case, which workers do not import.
 KEPT = "kept"
-"""Journal mode of a case whose user program chooses the mode. A copy: workers do not import report.case."""
+"""Value of `Settings.journal_mode` for a user program that chooses the journal mode itself."""
 
+# SQLite returns the number of a level. For example, 2 of synchronous is "full".
 _NAMED_LEVELS = {
-    # A copy of SYNCHRONOUS in sqlstress.report.case, which workers do not import.
+    # These names equal SYNCHRONOUS in sqlstress.report.case, which workers do not import.
     "synchronous": ("off", "normal", "full", "extra"),
     "temp_store": ("default", "file", "memory"),
     "auto_vacuum": ("none", "full", "incremental"),
@@ -30,15 +34,13 @@ _SWITCH = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "
 
 
 def requested_pragmas(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield (pragma, value) in the order in which the pragmas must be set.
-
-    page_size cannot change after auto_vacuum was set, and neither can change in WAL mode. The meaning of
-    `synchronous` depends on the journal mode.
-    """
+    """Yield (pragma, value), such as ("journal_mode", "wal"), in the order in which to set the pragmas."""
+    # page_size cannot change after auto_vacuum was set, and neither can change in WAL mode.
     if settings.page_size is not None:
         yield "page_size", str(settings.page_size)
     yield from (pragma for pragma in settings.pragmas if pragma[0] in _FILE_FORMAT)
     values = {
+        # The journal mode is before `synchronous`, because the meaning of `synchronous` depends on it.
         "journal_mode": None if settings.journal_mode == KEPT else settings.journal_mode,
         "synchronous": settings.synchronous,
         "fullfsync": None if settings.fullfsync is None else int(settings.fullfsync),
@@ -56,9 +58,9 @@ def apply(connection: Connection, settings: Settings) -> None:
 
 
 def read_back(connection: Connection, settings: Settings) -> dict[str, str]:
-    """Return the effective value of every reported and every requested pragma, in lower case.
+    """Return the value in effect of each reported or requested pragma, such as {"synchronous": "full"}.
 
-    A number becomes its name, such as "full" for 2. A value is "" if SQLite returns no row.
+    Values are in lower case, and a level has its name. A value is "" if SQLite returns no row.
     """
     names = dict.fromkeys((*REPORTED, *(name for name, _ in settings.pragmas)))
     rows = {name: connection.rows(f"PRAGMA {name}") for name in names}
@@ -81,7 +83,7 @@ def differences(settings: Settings, effective: Mapping[str, str]) -> Iterator[tu
 
 
 def check(settings: Settings, effective: dict[str, str]) -> None:
-    """Raise EnvironmentFailure if journal_mode has no effect, UsageError if another setting has no effect."""
+    """Raise EnvironmentFailure if journal_mode is not in effect, UsageError if another setting is not."""
     for name, value, answer in differences(settings, effective):
         if name == "journal_mode":
             raise EnvironmentFailure(

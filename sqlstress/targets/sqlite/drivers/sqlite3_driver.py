@@ -13,7 +13,7 @@ from sqlstress.targets.sqlite.drivers import Connection, Named, Row
 
 
 class StdlibConnection(Connection):
-    """A connection with isolation_level None, which means autocommit in every version of Python."""
+    """A connection of sqlite3 with isolation_level None: autocommit in every version of Python."""
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self._connection = sqlite3.connect(
@@ -47,7 +47,7 @@ class StdlibConnection(Connection):
 
 
 def file_name(path: Path) -> str:
-    """Return the path in a form that SQLite does not interpret as a URI."""
+    """Return a path that SQLite does not take for a URI, such as "./file:a.db" for "file:a.db"."""
     name = str(path)
     return f"./{name}" if name.startswith("file:") else name
 
