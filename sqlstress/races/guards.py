@@ -264,7 +264,7 @@ class Flow:
         )
 
     def _note_guards(self, tests: Iterable[ast.expr]) -> bool:
-        """Return whether any condition is a guard on a column that the write changes.
+        """Return whether any of the conditions `tests` is a guard on a column that the write changes.
 
         As a side effect, set `has_other_guard` if a condition is a guard on other columns.
         """

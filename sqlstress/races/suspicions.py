@@ -298,7 +298,7 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 def _undecided(
     earlier: Sequence[TracedStatement], queries: Sequence[TracedStatement], table: Table
 ) -> Iterator[TracedStatement]:
-    """Yield the `queries`, latest first, until the first that is in the transaction of a write of `table`.
+    """Yield the `queries`, latest first, until the first whose result an earlier write has used.
 
     For example: a call queries the free seats, queries them again after BEGIN IMMEDIATE, and takes a seat in
     this transaction. Both queries have served their purpose. So if the call later releases the seat, by `SET

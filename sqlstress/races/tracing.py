@@ -227,6 +227,7 @@ class RandomValues:
 
     def start(self) -> None:
         """Replace os.urandom, and its copy in the module random, by a function that records the values."""
+        # Code that has already imported a function by name keeps the original.
         for module, name in self._FUNCTIONS:
             setattr(module, name, self._record)
 
