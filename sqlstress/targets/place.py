@@ -216,7 +216,10 @@ class Place(Protocol):
         return None
 
     def account(self, trace: Any, workers: Sequence[WorkerResult]) -> Where | None:
-        """Return the workers' time by cause from the shared memory `trace`; None if unknown."""
+        """Return the workers' time by activity or wait, such as lock waits; None if unknown.
+
+        `trace` is the shared memory from the method `trace`.
+        """
         return None
 
     def wal_observer(self) -> LogObserver | None:

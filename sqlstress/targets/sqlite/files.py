@@ -135,7 +135,7 @@ class SqliteTable:
         value_size: int,
         counters: int,
     ) -> None:
-        """`copies` has the files of earlier trials, as they were after filling; None means no copies."""
+        """`copies` has copies of filled files by layout, which `create` uses and adds; None for no copies."""
         self._case, self._settings, self._paths, self._copies = case, case.settings, paths, copies
         self._value_size, self._counters = value_size, counters
         self.stays = False

@@ -17,8 +17,9 @@ from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.sqlite.drivers import explain, load_driver
 from sqlstress.targets.sqlite.files import opened, watched
 
-# Each page of an index or a WITHOUT ROWID table has entries. Internal pages of other tables only separate
-# leaves. The index of a WITHOUT ROWID table's primary key is the table itself, so sqlite_schema lacks it.
+# The sum of ncell is the number of entries of a b-tree. In an index or WITHOUT ROWID table (`keyed`), all
+# pages have entries. In other tables only leaves do, because internal pages only separate leaves. The query
+# recognises a WITHOUT ROWID table by an index, of its primary key, that sqlite_schema does not have.
 _TREES = """
 WITH tree AS (
     SELECT name, tbl_name, type = 'index' AS is_index, type = 'index' OR EXISTS (

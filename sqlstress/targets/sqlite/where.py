@@ -263,7 +263,10 @@ _SAMPLED = {
     SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
     CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
-"""Indices of two sums in a `SpanArea`, by part: sampled time, and waits for a processor during this time."""
+"""Indices of two sums in a `SpanArea`, by cause of a worker's time: lock wait, sync or checkpoint.
+
+The first sum is the time of the samples, and the second the waits for a processor during this time.
+"""
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:

@@ -16,7 +16,10 @@ REPORTED = (
     *("page_size", "cache_size", "mmap_size", "locking_mode", "busy_timeout"),
 )
 KEPT = "kept"
-"""Journal mode of a case whose user program chooses the mode. A copy: workers do not import report.case."""
+"""Journal mode of a case whose user program chooses the mode.
+
+The constant is copied from `report.case`, which workers do not import.
+"""
 
 _NAMED_LEVELS = {
     # A copy of SYNCHRONOUS in sqlstress.report.case, which workers do not import.
