@@ -250,8 +250,7 @@ class Flow:
     def has_guard(self, after: int, line: int) -> bool:
         """Return whether a guard, such as `if n > 0`, on a written column decides whether `line` runs.
 
-        `after` is the query's line, or 0 if the query ran in another function. Earlier conditions do not
-        count.
+        Conditions before line `after` do not count: the query's line, or 0 if another function ran the query.
         """
         return self._note_guards(test for node, test in self._tests(after, line) if self._decides(node, line))
 
@@ -398,7 +397,6 @@ class Flow:
                 yield node, node.values[0]
 
     def _decides(self, node: ast.AST, line: int) -> bool:
-        """Return whether a branch, loop or assert may decide whether `line` runs."""
         if isinstance(node, ast.Assert) or contains(node, line):
             return True
         for part in nodes(node):

@@ -187,8 +187,7 @@ def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: i
     For example: INSERT of the row "lock", the query, the write, DELETE of the row "lock". The indexes are the
     positions of the query and the write in `call`.
     """
-    # A claimed row is a lock if the call claims it in an earlier transaction, and releases it by a later
-    # change.
+    # A row that the call claims in an earlier transaction is a lock if a later change releases it.
     later = (
         statement.write
         for statement in call[write_index + 1 :]
@@ -215,8 +214,7 @@ def is_safe(write: Write) -> bool:
     if write.kind == INSERT:
         return bool(write.wheres)
     # `SET version = 5 WHERE version = 4` is safe, and so is an UPDATE whose values SQLite computes. A key
-    # that an ORM compares, and sets to its old value (`kept`), does not count: `SET id = 7, n = 5 WHERE id =
-    # 7`.
+    # that an ORM compares, and sets to its old value (`kept`), does not count: `SET id = 7 WHERE id = 7`.
     changed = write.sets - (write.kept & frozenset().union(*write.keys))
     return bool(changed & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 

@@ -329,7 +329,7 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
     """Return GUARDED or MAYBE_GUARDED for a query and a write; None without a guard.
 
-    Only a guard on `columns` counts: these columns the write sets as in `SET n = n - 1`.
+    Only a guard on `columns` counts. The write sets these columns as in `SET n = n - 1`.
     """
     assert statement.write
     read = query.reads[statement.write.table]

@@ -506,8 +506,7 @@ class TracedConnection:
             for column, (_, value) in assignments.items()
             if type(value) is int and column not in {*kept, *now, *write.computed}
         }
-        # A current time comes from the clock, not from an earlier query, so leave out its column (see
-        # `Write`).
+        # Leave out columns that get the current time. It comes from the clock, not from an earlier query.
         times = now if write.computed else set[str]()
         return write._replace(kept=frozenset(kept), sets=write.sets - (times - write.wheres), numbers=numbers)
 

@@ -143,8 +143,7 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
 def _compared_query(earlier: Statements, statement: TracedStatement, write: Write) -> TracedStatement | None:
     """Return the earlier query whose result an UPDATE compares; None if there is none.
 
-    For example: `SELECT state`, and then, in another transaction, `SET state = 'done' WHERE state =
-    'queued'`.
+    For example: `SELECT n`, and then, in another transaction, `SET n = 5 WHERE n = 4`.
     """
     compared = write.sets & write.wheres
     if not compared:
