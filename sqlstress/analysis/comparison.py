@@ -94,12 +94,15 @@ class ComparedTable:
         return rate_of(run) if run else None
 
     def ratio(self, row: int, index: int) -> float | None:
-        """Return the ratio to show, without interval: the report's rate / the first report's; else None."""
+        """Return the rate of report number `index` / the first report's; None if no ratio is to be shown.
+
+        `row` is the number of a case in the table.
+        """
         ratio = self.estimate(row, index) if self.shows_ratio(index) else None
         return ratio.estimate if ratio else None
 
     def estimate(self, row: int, index: int) -> Ratio | None:
-        """Return the report's rate / the first report's, with an interval; None if a rate is unknown.
+        """Return the rate of report `index` / the first report's, with interval; None if a rate is unknown.
 
         The interval comes from the scatter of the trials. There is no interval for too few trials, or if any
         trial has no rate.

@@ -63,8 +63,9 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
         if trial.quota and trial.stopped_share
     ]
     if stopped:
-        # When the quota stops our processes, the kernel counts the period at once, but adds the stopped time
-        # later. So in a short window the stopped time can be 0, and is left out.
+        # When the quota stops our processes, the kernel at once increases the number of periods with a stop,
+        # from which the share comes, but increases the stopped time later. So after a short window the
+        # stopped time can still be 0. If so, the finding does not mention the stopped time.
         _, share, quota = max(stopped, key=lambda item: (item[1], item[2].stopped_s))
         yield Finding(
             sentences.quota_throttled,

@@ -189,10 +189,11 @@ def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search
 
 
 def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
-    """Return facts for `sentences.limit_unknown`: counts of windows at up to two rates.
+    """Return the arguments `kept` and `broken` of `sentences.limit_unknown`: counts of windows at two rates.
 
-    "kept" is the highest rate at which most windows kept the promise, and "broken" the lowest other rate.
-    `windows` has ln(latency / limit) of each judged window, by rate.
+    "kept" is the highest rate at which most windows kept the promise, and "broken" the lowest rate at which
+    not most windows did. An argument without a rate is left out. `windows` has ln(latency / limit) of each
+    window, by rate: 0 or less means that the window kept the promise.
     """
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
     bounds = {"kept": max(kept, default=None), "broken": min(windows.keys() - kept, default=None)}

@@ -292,7 +292,7 @@ class SidesAhead(NamedTuple):
     behind: Sequence[str]
     where: str
     unclear: bool = False
-    """Whether noise hides which of the targets `ahead` leads."""
+    """Whether `ahead` has several targets, and noise hides the leader among them."""
     low: float | None = None
     """Lower bound of the leader's throughput / the next target's; None for several leaders."""
     high: float | None = None

@@ -1,9 +1,11 @@
-"""Search in the user's source code for a dependence of a write on an earlier query.
+"""Search in the user's Python code for SQL writes that depend on the result of an earlier query.
 
-A write depends on a query if a value of the query's result reaches the write. A write also depends on the
-query if the result decides, by a branch, a loop or an exception, whether the write runs. In case of doubt the
-search finds a dependence. A stack has the user's functions that were running at a statement, outermost first.
-The module `guards` defines a guard, and the kinds of expressions, such as ROW.
+For example, `n = query("SELECT n")` and then `execute("UPDATE ... SET n = ?", n - 1)`: a value of the result
+reaches the write. A write also depends on a query if the result decides, by a branch, a loop or an exception,
+whether the write runs. In case of doubt the search finds a dependence.
+
+A stack has the user's functions that were running at a statement, outermost first. Each expression has a
+kind: ROW if its value is a row of the query, 0 if the value does not depend on the query; see `guards`.
 """
 
 from __future__ import annotations
@@ -37,24 +39,25 @@ _SAVES_LATER = {"add", "add_all", "append", "create", "insert", "merge", "put", 
 def may_depend(
     query_stack: Sequence[StackEntry],
     write_stack: Sequence[StackEntry],
-    by_rows: bool,
+    absence_counts: bool,
     sets: Collection[str] = (),
     others: Collection[str] = (),
 ) -> bool | None:
-    """Return whether a write may depend on a query; None if unknown.
+    """Return whether a write may depend on a query; None if the source does not show it.
 
-    None means that the source is missing, or does not show the function calls from the query to the write.
-    False means that the source shows these calls, and no dependence. `by_rows` is whether a mere test for a
-    missing row, as before an INSERT, is a dependence. `sets` are the columns that an UPDATE sets. `others`
-    are the other columns that the query reads, such as the key: a write that uses only these columns does
-    not depend on the query.
+    For example, the result is True for `SELECT n`, and then `UPDATE ... SET n = ?` with the value `n - 1`.
+
+    - query_stack, write_stack: the user's functions that were running at each statement
+    - absence_counts: whether a test for a missing row, as in `if row is None`, is a dependence
+    - sets: the columns that the write sets, if the write is an UPDATE
+    - others: the other columns that the query reads, such as the key: the write may use their values
     """
     names = {*sets}, {*others}
     depth = common_depth(query_stack, write_stack)
     if depth is None:
-        # No function call is in both stacks, so different threads ran the query and the write. A result that
-        # stays in the query's thread cannot reach the write.
-        return None if _leaves_thread(query_stack, names, by_rows) else False
+        # The stacks have no function in common, so different threads ran the query and the write. If the
+        # result stays in the query's thread, the result cannot reach the write.
+        return None if _leaves_thread(query_stack, names, absence_counts) else False
     if query_stack[depth].instruction == write_stack[depth].instruction:
         return None  # A single call of a library runs both query and write.
     stacks = (*query_stack[depth:], *write_stack[depth:])
@@ -62,7 +65,7 @@ def may_depend(
         return None
     kind, escapes, callee = ROW, False, None
     for entry in reversed(query_stack[depth:]):
-        flow = _WideFlow(entry, kind, names, by_rows, escapes=escapes)
+        flow = _WideFlow(entry, kind, names, absence_counts, escapes=escapes)
         if (
             callee
             and not flow.calls(entry.line, callee)
@@ -82,17 +85,20 @@ def may_depend(
             return flow.reaches(before, entry.line)
         if not flow.calls(entry.line, called):
             return None  # A library calls the user's function, with unknown arguments.
-        flow, before = _WideFlow(called, 0, names, by_rows, flow.arguments(entry.line, called)), 0
+        flow, before = _WideFlow(called, 0, names, absence_counts, flow.arguments(entry.line, called)), 0
     return None
 
 
 def combines(first_stack: Sequence[StackEntry], then_stack: Sequence[StackEntry]) -> bool:
-    """Return whether the code compares, adds or subtracts the results of two queries; False if unknown."""
+    """Return whether the code compares, adds or subtracts the results of two queries; False if unknown.
+
+    An example is `total = checking + savings`. The arguments are the stacks of the two queries.
+    """
     depth = common_depth(first_stack, then_stack)
     if depth is None or scope_of(first_stack[depth].file, first_stack[depth].line) is None:
         return False
-    first = Flow(first_stack[depth], ROW, (set(), set()), by_rows=False)
-    then = Flow(then_stack[depth], ROW, (set(), set()), by_rows=False)
+    first = Flow(first_stack[depth], ROW, (set(), set()), absence_counts=False)
+    then = Flow(then_stack[depth], ROW, (set(), set()), absence_counts=False)
     return any(
         (first.has(left) and then.has(right)) or (first.has(right) and then.has(left))
         for left, right in first.operands()
@@ -100,24 +106,26 @@ def combines(first_stack: Sequence[StackEntry], then_stack: Sequence[StackEntry]
 
 
 def processes_rows(stack: Sequence[StackEntry]) -> bool:
-    """Return whether the function that runs a query loops over the rows; False if unknown."""
+    """Return whether a function runs a query and loops over the rows with `for`; False if unknown."""
     if not stack or scope_of(stack[-1].file, stack[-1].line) is None:
         return False
-    flow = Flow(stack[-1], ROW, (set(), set()), by_rows=False)
+    flow = Flow(stack[-1], ROW, (set(), set()), absence_counts=False)
     return any(map(flow.has, flow.iterated()))
 
 
-def _leaves_thread(stack: Sequence[StackEntry], names: tuple[set[str], set[str]], by_rows: bool) -> bool:
-    """Return whether a query's result may reach code outside of the thread that ran the query.
+def _leaves_thread(
+    stack: Sequence[StackEntry], names: tuple[set[str], set[str]], absence_counts: bool
+) -> bool:
+    """Return whether a query's result may leave the thread that ran the query; True if unknown.
 
-    The result may leave the functions in `stack` as a return value, by an exception, or in an object or a
-    global variable. Return True if unknown. See `Flow` for `names` and `by_rows`.
+    For example, a function in the thread stores the result in `self.rows` or in a global variable. See `Flow`
+    for `names` and `absence_counts`.
     """
     if not stack or any(scope_of(entry.file, entry.line) is None for entry in stack):
         return True
     kind, callee = ROW, None
     for entry in reversed(stack):
-        flow = _WideFlow(entry, kind, names, by_rows)
+        flow = _WideFlow(entry, kind, names, absence_counts)
         if (
             callee
             and not flow.calls(entry.line, callee)
@@ -140,17 +148,16 @@ class _WideFlow(Flow):
         entry: StackEntry,
         kind: int,
         names: tuple[set[str], set[str]],
-        by_rows: bool,
+        absence_counts: bool,
         argument_kinds: dict[str, int] | None = None,
         escapes: bool = False,
     ) -> None:
         """Analyse the function of `entry`; see `Flow` for the parameters except `escapes`.
 
-        If another function runs the query, `entry` has the line that calls this other function. `escapes` is
-        whether the other function may store the result in an argument, or in `self`. If so, the arguments
-        and the object of the call get the kind ROW.
+        `escapes` is whether the line of `entry` calls a function that may store a row in an argument or in
+        its object: after `store.load(cache)`, both `store` and `cache` may have the row.
         """
-        super().__init__(entry, kind, names, by_rows, argument_kinds)
+        super().__init__(entry, kind, names, absence_counts, argument_kinds)
         if escapes:
             for name in self._names_in_calls(entry.line):
                 self._kinds_by_name.setdefault(name, ROW)
@@ -167,11 +174,12 @@ class _WideFlow(Flow):
                 yield from (path_of(part) for part in parts if path_of(part))
 
     def _assign_in_branch(self, node: ast.AST) -> None:
-        """Give the kind ROW to the variables in a branch, if the branch's condition depends on the query.
+        """Give the kind ROW to all variables that are set in a branch that depends on the query.
 
-        The blocks of a `try` statement count as branches if its body runs the query, because it may fail.
+        For example, after `if row: price = 5`, the price depends on the query.
         """
         test = condition_of(node)
+        # If the body of a `try` statement runs the query, the query may fail. So the blocks are branches.
         is_tried = isinstance(node, ast.Try) and self._kind and _spans(node.body, self._line)
         is_branch = isinstance(node, ast.If | ast.While | ast.Match) and test and self._kind_of(test)
         if not is_tried and not is_branch:
@@ -182,7 +190,7 @@ class _WideFlow(Flow):
                     self._kinds_by_name.setdefault(name, ROW)
 
     def escapes(self) -> bool:
-        """Return whether the function may store the query's result outside of local variables."""
+        """Return whether the function may store the query's result in an argument, object or global."""
         scope = self._scope
         names = [argument.arg for argument in ast.walk(scope) if isinstance(argument, ast.arg)]
         return any(name.partition(".")[0] in names or "." in name for name in self._kinds_by_name) or any(
@@ -190,11 +198,10 @@ class _WideFlow(Flow):
         )
 
     def decides_otherwise(self, after: int, line: int) -> bool:
-        """Return whether the query's result decides in another way than by a guard whether the write runs.
+        """Return whether a query decides, other than by a guard such as `if n > 0`, whether a write runs.
 
-        The write may be in a loop over the result, or run only if the query raised an exception. Or a branch
-        passes a row to an ORM, which writes the row later. `after` is the line of the query, and `line` the
-        line of the write.
+        For example, the write is in a loop over the rows, or in the `except` block of the query. `after` is
+        the line of the query, and `line` the line of the write.
         """
         for node in nodes(self._scope):
             if isinstance(node, ast.For | ast.AsyncFor) and contains(node, line) and self._kind_of(node.iter):
@@ -205,6 +212,7 @@ class _WideFlow(Flow):
                 leaves = any(isinstance(part, LEAVING) for part in (*rest, *parts))
                 if _spans(rest, line) or (leaves and not _spans(node.body, line)):
                     return True
+            # A branch such as `if row: session.add(row)` passes a row to an ORM, which writes the row later.
             if isinstance(node, ast.If) and after <= (node.end_lineno or 0) <= line:
                 saves = any(
                     isinstance(part, ast.Call)
@@ -217,7 +225,7 @@ class _WideFlow(Flow):
         return False
 
     def calls(self, line: int, callee: StackEntry) -> bool:
-        """Return whether a line calls the function of `callee` by its name."""
+        """Return whether code on `line` calls, by name, the function that `callee` shows as running."""
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         return any(
             isinstance(node, ast.Call)
@@ -227,9 +235,9 @@ class _WideFlow(Flow):
         )
 
     def reads_property(self, line: int, callee: StackEntry, kind: int) -> bool:
-        """Return whether a line reads a property whose getter is the function of `callee`.
+        """Return whether code on `line` reads a property whose getter is the function of `callee`.
 
-        If so, the attribute gets the kind `kind`, such as ROW.
+        If so, the property gets `kind`, such as ROW: the getter runs the query, and returns the result.
         """
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         paths = {
@@ -243,7 +251,7 @@ class _WideFlow(Flow):
         return bool(paths)
 
     def arguments(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kinds, such as ROW, of the variables that `callee` gets from its call on `line`."""
+        """Return the kind, such as ROW, of each variable that `callee` gets from its call on `line`."""
         scope = scope_of(callee.file, callee.line)
         kinds = self.parameters(line, callee)
         if scope is not None and scope in ast.walk(self._scope):
@@ -268,9 +276,8 @@ class _WideFlow(Flow):
     def reaches(self, after: int, line: int) -> bool:
         """Return whether a value of the query's result reaches the write on `line`.
 
-        The value may be an argument of the write. Or the code stores the value in an object, and an ORM
-        writes the object. Assignments before line `after`, the query's line, do not count, nor do values of
-        columns that the write does not set.
+        For example, `execute("UPDATE ...", n - 1)` has the value as an argument. Or the code sets `row.n`,
+        and then calls `row.save()`. `after` is the query's line: earlier assignments do not count.
         """
         statements = [
             node for node in nodes(self._scope) if isinstance(node, ast.stmt) and contains(node, line)
@@ -299,10 +306,10 @@ class _WideFlow(Flow):
         )
 
     def _saves_new_values(self, statement: ast.stmt, after: int) -> bool:
-        """Return whether a statement saves a row object whose written values do not depend on the query.
+        """Return whether a statement saves only new values of a row object, independent of the query.
 
-        An example is `player.save(only=[Player.name])` after `player.name = "anna"`: this save is harmless.
-        Assignments before line `after`, the query's line, do not count.
+        An example is `player.save(only=[Player.name])` after `player.name = "anna"`. `after` is the query's
+        line: earlier assignments do not count.
         """
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
@@ -322,10 +329,8 @@ class _WideFlow(Flow):
         )
 
     def _uses_result(self, part: ast.AST) -> bool:
-        """Return whether a part of a statement uses the query's result.
-
-        The object that executes the SQL, such as the cursor, does not count.
-        """
+        # In `cursor.execute(sql, values)`, only the arguments count. The cursor itself may have the rows of
+        # the query, but does not pass them to the write.
         if isinstance(part, ast.Call) and _runs_sql(part):
             return any(map(self._uses_result, arguments_of(part)))
         if isinstance(part, ast.Subscript | ast.Attribute) and self._names_others(part):
@@ -335,7 +340,7 @@ class _WideFlow(Flow):
         return any(map(self._uses_result, ast.iter_child_nodes(part)))
 
     def _changes_object(self, node: ast.AST) -> bool:
-        """Return whether a statement stores the query's result in an object, or may change a row object."""
+        """Return whether a statement such as `row.n -= 1` or `update(row)` may change a row object."""
         if isinstance(node, ast.AugAssign):
             return not isinstance(node.target, ast.Name) and bool(
                 self._kind_of(node.target) or self._kind_of(node.value)
@@ -360,10 +365,7 @@ def _runs_sql(node: ast.AST) -> bool:
 
 
 def _is_cut_to_its_beginning(node: ast.expr) -> bool:
-    """Return whether an expression is a slice that keeps only the constant beginning of an f-string.
-
-    Such a slice, as in `f"hello {name}"[:5]`, does not depend on the values in the f-string.
-    """
+    """Return whether an expression is a slice such as `f"hello {name}"[:5]`, without the variable part."""
     if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.JoinedStr)):
         return False
     first, cut = next(iter(node.value.values), None), node.slice
@@ -374,7 +376,7 @@ def _is_cut_to_its_beginning(node: ast.expr) -> bool:
 
 
 def _is_pythons_own(function: ast.expr) -> bool:
-    """Return whether a function, such as `print`, is part of Python, and so changes no ORM object."""
+    """Return whether a function, such as `print`, is part of Python. Such functions change no row objects."""
     if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Constant):
         return True
     root, _, method = path_of(function).partition(".")

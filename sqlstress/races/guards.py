@@ -1,10 +1,12 @@
-"""Search in the user's source code for guards: conditions on a query's result before a later write.
+"""Search in the user's Python code for guards: conditions on a query's result before an SQL write.
 
-A guard, such as `if balance >= 10`, decides whether the write runs. The write is in the guard's branch, or
-the branch can leave the function or loop before the write. A write that uses no value of the query, as in
-`SET n = n - 10`, races with the query only if there is a guard. A test for a missing row is usually no guard,
-because an UPDATE of a missing row changes nothing. Exception: the query's WHERE clause tests a column that
-the write changes. Another process may have changed this column since the query.
+For example: `SELECT n`, then the guard `if n >= 10:`, then `UPDATE ... SET n = n - 10`. A guard decides
+whether the write runs. The write is in the guard's branch, or the branch has a `return` or `raise` before the
+write.
+
+A test for a missing row, as in `if row is None`, is usually no guard: an UPDATE of a missing row changes
+nothing. The test is a guard if the query selects by a column that the write changes, as in `SELECT id ...
+WHERE n > 0`, then `if row:`, then `SET n = n - 1`. By then another process may have set n to 0.
 
 A stack has the user's functions that were running at a statement, outermost first. The search covers the
 innermost function that is in both stacks, and the functions below it in each stack.
@@ -21,37 +23,37 @@ from typing import NamedTuple
 from sqlstress.recording.callers import StackEntry
 
 ROW, _VALUE, _CHECKED = 1, 2, 3
-"""Kinds of expressions that depend on the query's result; 0 means other expressions.
+"""Kinds of expressions that depend on a query's result; 0 means an expression that does not.
 
-ROW: a row, or several rows. _VALUE: a value in a row. _CHECKED: a bool that shows whether a guard's condition
-was true. If several kinds are possible for an expression, the largest number counts.
+ROW: a row, or several rows, as `fetchone()` returns. _VALUE: a value in a row, such as `row[0]`. _CHECKED:
+the result of a comparison, such as `row[0] > 5`. If several kinds are possible, the largest number counts.
 """
 _OTHER_COLUMNS, _WRITTEN_COLUMNS = 1, 2
-"""Kinds of guards (conditions that decide whether a write runs).
+"""Kinds of guards, which are conditions such as `if row.n > 0` before a write.
 
-_OTHER_COLUMNS: the guard tests no column that the write changes. _WRITTEN_COLUMNS: the guard tests such a
-column, or its columns are unknown.
+_WRITTEN_COLUMNS: the guard tests a column that the write changes, such as n before `SET n = n - 1`. Guards on
+unknown columns count, too. _OTHER_COLUMNS: the guard tests only columns that the write does not change.
 """
 _FETCHING = {
     *("fetchone", "fetchall", "fetchmany", "fetch", "execute", "first", "last", "get", "one", "one_or_none"),
     *("all", "exists", "list", "iter", "next", "isinstance", "dict", "tuple", "unique", "mappings", "len"),
 }
-"""Functions that return a row, rows, their number or type, so that the result has the kind ROW."""
+"""Functions whose result shows which rows a query found, such as `fetchone` and `len`: kind ROW."""
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 IGNORED_LOCKS = ("with_for_update", "select_for_update")
-"""Methods of SQLAlchemy and Django that lock rows at a server, and do nothing on SQLite."""
+"""Names of methods of SQLAlchemy and Django that lock rows in PostgreSQL, but do nothing in SQLite."""
 
 
 class FoundGuards(NamedTuple):
-    """Guards (conditions) between a query and a write, as far as the source shows them."""
+    """Guards, such as `if n > 0`, that the source shows between a query and a write."""
 
     exists: bool
-    """Whether at least one condition tests a column that the write changes."""
+    """Whether a guard tests a column that the write changes, such as n before `SET n = n - 1`."""
     on_other_columns: bool = False
-    """Whether at least one condition tests only columns that the write does not change."""
+    """Whether a guard tests only columns that the write does not change."""
 
 
 def guard_between(
@@ -59,13 +61,13 @@ def guard_between(
     write_stack: Sequence[StackEntry],
     columns: Collection[str],
     read: Collection[str],
-    by_rows: bool,
+    absence_counts: bool,
 ) -> FoundGuards | None:
     """Return the guards between a query and a write; None if the source is not available.
 
-    `columns` are the columns that the write changes, and `read` the columns that the query reads. `by_rows`
-    is whether a mere test for a missing row is a guard. The caller passes True if the query's WHERE clause
-    tests a column that the write changes.
+    `columns` are the columns that the write changes, and `read` the columns that the query reads.
+    `absence_counts` is whether a test for a missing row, as in `if row is None`, is a guard. The caller
+    passes True if the query's WHERE clause tests a column that the write changes.
     """
     depth = common_depth(query_stack, write_stack)
     if depth is None:
@@ -76,11 +78,11 @@ def guard_between(
     names = {*columns}, {*read} - {*columns}
     kind, on_other_columns = ROW, False
     for entry in reversed(query_stack[depth + 1 :]):
-        flow = Flow(entry, kind, names, by_rows)
+        flow = Flow(entry, kind, names, absence_counts)
         if flow.leaves_by_error():
             return FoundGuards(True)
         kind, on_other_columns = flow.return_kind() or ROW, on_other_columns or flow.has_other_guard
-    flow = Flow(query_stack[depth], kind, names, by_rows)
+    flow = Flow(query_stack[depth], kind, names, absence_counts)
     before = query_stack[depth].line
     for entry, callee in zip(write_stack[depth:], (*write_stack[depth + 1 :], None), strict=True):
         if flow.has_guard(before, entry.line):
@@ -89,12 +91,12 @@ def guard_between(
         if not callee:
             break
         argument_kinds = flow.parameters(entry.line, callee)
-        flow, before = Flow(callee, 0, names, by_rows, argument_kinds), 0
+        flow, before = Flow(callee, 0, names, absence_counts, argument_kinds), 0
     return FoundGuards(False, on_other_columns)
 
 
 def common_depth(query_stack: Sequence[StackEntry], write_stack: Sequence[StackEntry]) -> int | None:
-    """Return the index of the innermost function call that is in both stacks; None if there is none."""
+    """Return the index, in both stacks, of the innermost function that ran both statements; or None."""
     result = None
     for depth, (reader, writer) in enumerate(zip(query_stack, write_stack, strict=False)):
         # A later call's frame may have the id of an earlier frame. So compare the file and function, too.
@@ -118,7 +120,7 @@ def _module(file: str) -> ast.Module | None:
 
 @cache
 def scope_of(file: str, line: int) -> _Function | ast.Module | None:
-    """Return the function or module that contains a line; None without the source."""
+    """Return the syntax tree of the function or module that contains a line; None without the source."""
     module = _module(file)
     if module is None or not module.body:
         return None
@@ -127,14 +129,17 @@ def scope_of(file: str, line: int) -> _Function | ast.Module | None:
 
 
 def ignored_lock(stack: Sequence[StackEntry]) -> str:
-    """Return the method of IGNORED_LOCKS that a function of a stack uses; "" if no function uses any."""
+    """Return the name of a row lock that a function of a stack uses, such as "select_for_update".
+
+    The result is empty if no function uses a row lock. SQLite ignores the locks in IGNORED_LOCKS.
+    """
     scopes = [scope for entry in stack if (scope := scope_of(entry.file, entry.line))]
     names = {node.attr for scope in scopes for node in ast.walk(scope) if isinstance(node, ast.Attribute)}
     return next((name for name in IGNORED_LOCKS if name in names), "")
 
 
 def scope_texts(stack: Sequence[StackEntry]) -> list[str] | None:
-    """Return all strings in the functions of a stack, to find their SQL; None if a source is missing."""
+    """Return all string literals, among them SQL, in the functions of a stack; None if no source."""
     scopes = [scope_of(entry.file, entry.line) for entry in stack]
     if not scopes or None in scopes:
         return None
@@ -155,7 +160,7 @@ def nodes(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def path_of(node: ast.AST) -> str:
-    """Return the text of a dotted name, such as "self.row"; empty for other expressions."""
+    """Return a name, such as "row" or "self.row", as text; empty for other expressions."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and (base := path_of(node.value)):
@@ -182,39 +187,39 @@ def arguments_of(call: ast.Call) -> list[ast.expr]:
 
 
 def _shows_absence(node: ast.expr) -> bool:
-    """Return whether an operand is None or len(...), so that the comparison tests for a missing row."""
+    """Return whether an operand is None or len(...), as in the tests `row is None` and `len(rows) == 0`."""
     if isinstance(node, ast.Call):
         return path_of(node.func) == "len"
     return isinstance(node, ast.Constant) and node.value is None
 
 
 class Flow:
-    """Flow of a query's result through a function: the kind, such as ROW, of each variable."""
+    """Search in a function for variables that depend on a query: each gets a kind, such as ROW."""
 
     def __init__(
         self,
         entry: StackEntry,
         kind: int,
         names: tuple[set[str], set[str]],
-        by_rows: bool,
+        absence_counts: bool,
         argument_kinds: dict[str, int] | None = None,
     ) -> None:
-        """Analyse the function of `entry`, which was running at the query or at the write.
+        """Find the kind of each variable in a function that was running at the query or the write.
 
-        `entry` has the line in this function that runs the query or write, or calls a function that does so.
-        `kind` is the kind, such as ROW, of the value that this line gets from the query; 0 means no value.
-        `names` has two sets: the columns that the write changes, and the other columns that the query reads.
-        `by_rows` is whether a mere test for a missing row is a guard. `argument_kinds` has the kind of each
-        argument that the function gets, by parameter name.
+        - entry: the function and its line that runs the query or write, or calls a function that does so
+        - kind: kind, such as ROW, of the value that this line gets from the query; 0 for no value
+        - names: the columns that the write changes, and the other columns that the query reads
+        - absence_counts: whether a test for a missing row, as in `if row is None`, is a guard
+        - argument_kinds: kind of each argument that the function gets, by parameter name
         """
         scope = scope_of(entry.file, entry.line)
         assert scope
         self._scope = scope
-        self._line, self._kind, self._by_rows = entry.line, kind, by_rows
+        self._line, self._kind, self._absence_counts = entry.line, kind, absence_counts
         self._columns, self._read = names
         self._kinds_by_name: dict[str, int] = dict(argument_kinds or {})
         self.has_other_guard = False
-        """Whether a guard was found that tests only columns that the write does not change."""
+        """Whether a method has found a guard that tests only columns that the write does not change."""
         self._find_kinds()
 
     def _find_kinds(self) -> None:
@@ -227,7 +232,7 @@ class Flow:
         return self._kind_of(node) > 0
 
     def operands(self) -> Iterator[tuple[ast.expr, ast.expr]]:
-        """Yield both operands of each comparison, sum and difference in the function."""
+        """Yield the left and right operand of each comparison, sum and difference in the function."""
         for node in nodes(self._scope):
             if isinstance(node, ast.Compare):
                 yield node.left, node.comparators[0]
@@ -237,20 +242,20 @@ class Flow:
                 yield node.target, node.value
 
     def iterated(self) -> Iterator[ast.expr]:
-        """Yield the expressions over which `for` statements of the function loop."""
+        """Yield each expression, such as `rows`, over which a `for` statement of the function loops."""
         for node in nodes(self._scope):
             if isinstance(node, ast.For | ast.AsyncFor):
                 yield node.iter
 
     def has_guard(self, after: int, line: int) -> bool:
-        """Return whether a condition on the query's result decides whether `line` runs.
+        """Return whether a guard, such as `if n > 0`, on a written column decides whether `line` runs.
 
-        Conditions that end before line `after`, usually the query's line, do not count.
+        Conditions before line `after` do not count: the query's line, or 0 if another function ran the query.
         """
         return self._note_guards(test for node, test in self._tests(after, line) if self._decides(node, line))
 
     def leaves_by_error(self) -> bool:
-        """Return whether a condition on the query's result decides whether the function raises an error."""
+        """Return whether a guard decides if the function raises an error, as in `if n < 1: raise ...`."""
         return self._note_guards(
             test
             for node, test in self._tests(self._line, None)
@@ -260,16 +265,16 @@ class Flow:
     def _note_guards(self, tests: Iterable[ast.expr]) -> bool:
         """Return whether any of the conditions `tests` is a guard on a column that the write changes.
 
-        If a condition is a guard on other columns only, set `has_other_guard`.
+        As a side effect, set `has_other_guard` if a condition is a guard on other columns.
         """
         tested = {self._tested_columns(test) for test in tests}
         self.has_other_guard = self.has_other_guard or _OTHER_COLUMNS in tested
         return _WRITTEN_COLUMNS in tested
 
     def return_kind(self) -> int:
-        """Return the kind, such as ROW, of the values that the function returns; the largest of several.
+        """Return the kind, such as ROW, of the function's return values; the largest of several.
 
-        If a guard decides which `return` statement of the function runs, the result is _CHECKED.
+        For `if n > 5: return True` the result is _CHECKED: a guard decides which value is returned.
         """
         kinds = [0]
         for node in nodes(self._scope):
@@ -283,10 +288,10 @@ class Flow:
         return _CHECKED if leaves else max(kinds)
 
     def parameters(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kind, such as ROW, of each argument in the call of `callee` on `line`.
+        """Return the kind of each argument of the call of `callee` on `line`, by parameter name.
 
-        The result is by parameter name. For a method, the attributes of the object have names such as
-        "self.row".
+        For example, {"row": ROW} for the call `book(row)` of `def book(row)`. For a method, the result also
+        has the attributes of its object, such as "self.row".
         """
         scope = scope_of(callee.file, callee.line)
         if not isinstance(scope, _Function):
@@ -374,10 +379,9 @@ class Flow:
         return kind
 
     def _tests(self, after: int, line: int | None) -> Iterator[tuple[ast.AST, ast.expr]]:
-        """Yield the branches, loops and asserts from line `after` to `line`, each with its condition.
+        """Yield each branch, loop and assert from line `after` to `line`, with its condition.
 
-        If `line` is None, the search ends with the function. If `line` is in an `and` or `or` expression, the
-        first operand counts as a condition, because it decides whether Python evaluates the second operand.
+        If `line` is None, the search ends with the function.
         """
         for node in nodes(self._scope):
             test = condition_of(node)
@@ -387,16 +391,17 @@ class Flow:
                 and (line is None or test.lineno <= line)
             ):
                 yield node, test
+            # In `n > 0 and execute(...)` on `line`, the first operand decides whether Python evaluates the
+            # second operand.
             if isinstance(node, ast.BoolOp) and line is not None and contains(node, line):
                 yield node, node.values[0]
 
     def _decides(self, node: ast.AST, line: int) -> bool:
-        """Return whether `node`, a branch, loop or assert, may decide whether `line` runs."""
         if isinstance(node, ast.Assert) or contains(node, line):
             return True
         for part in nodes(node):
-            # An ORM writes a changed attribute later, when its session is flushed. So an assignment to the
-            # attribute of a written column counts as the write.
+            # An ORM writes a changed attribute later, when its session is flushed. So the assignment to the
+            # attribute, as in `row.n = 5`, counts as the write.
             if any(
                 isinstance(target, ast.Attribute) and target.attr.lower() in self._columns
                 for target in targets_of(part)
@@ -407,9 +412,9 @@ class Flow:
         return isinstance(node, ast.While)
 
     def _tested_columns(self, test: ast.expr, truth: bool = True) -> int:
-        """Return _WRITTEN_COLUMNS or _OTHER_COLUMNS if the condition `test` is a guard, else 0.
+        """Return the kind of guard, such as _WRITTEN_COLUMNS, of the condition `test`; 0 for no guard.
 
-        `truth` is whether a mere value counts as a condition, as in `if value:` without a comparison.
+        `truth` is whether a value without a comparison, as in `if n:`, can be a guard.
         """
         if isinstance(test, ast.BoolOp):
             return max(self._tested_columns(value, truth) for value in test.values)
@@ -424,7 +429,7 @@ class Flow:
             is_guard = kind > 0 and not any(map(_shows_absence, compared))
         else:
             is_guard = kind == _CHECKED or (truth and kind == _VALUE)
-        if not is_guard and not (self._by_rows and kind and (truth or is_comparison)):
+        if not is_guard and not (self._absence_counts and kind and (truth or is_comparison)):
             return 0
         return _OTHER_COLUMNS if self._names_others(test) else _WRITTEN_COLUMNS
 

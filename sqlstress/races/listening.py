@@ -1,10 +1,13 @@
-"""Listener: reports each statement of a sqlite3 connection before it runs, by SQLite's trace callback.
+"""Listener: reports each SQL statement of a sqlite3 connection before it runs, by SQLite's trace callback.
 
-A library, such as an ORM, may have opened the connection. The trace can deadlock if several threads use the
-connection at the same time. So a listener usually ends as soon as a second thread could use the connection.
-With `ConnectionUses`, the listener ends later: only before two threads use the connection at the same time.
-`ConnectionUses` observes the calls of all threads by a profile function, which Python calls at each call and
-return.
+The trace callback can deadlock if several threads use the connection at the same time. So a listener removes
+the callback (the trace ends) in time:
+
+- without `ConnectionUses`, as soon as a second thread could use the connection
+- with `ConnectionUses`, only before two threads use the connection at the same time
+
+`ConnectionUses` sees all calls of the connection, by a profile function. Python calls this function at each
+call and return, so it is too slow for a measurement.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from sqlstress.recording.threads import (
 
 
 def call_soon(call: Callable[[], None]) -> None:
-    """Call `call` at this thread's next profile event, which is the next call or return of any function."""
+    """Call `call` when this thread next calls a function or returns from one, by a profile function."""
     previous = sys.getprofile()
     if previous is not None and not callable(previous):
         return  # An active profiler written in C could not be restored.
@@ -47,7 +50,7 @@ def call_soon(call: Callable[[], None]) -> None:
 
 
 def _set_profile(profile: Any) -> None:
-    """Set this thread's profile function. Retry if another thread sets a function at the same moment."""
+    # Python raises a RuntimeError if two threads set a profile function at the same moment.
     for _ in range(_TRIES):
         with suppress(RuntimeError):
             sys.setprofile(profile)
@@ -61,16 +64,15 @@ _TRIES = 1000
 class ConnectionUses:
     """Observer of all calls of sqlite3 connections in this process, by a profile function per thread.
 
-    The observer calls a connection's `Listener` before and after each call. So the listener can end the trace
-    before two threads are in calls of the connection at the same time. A profile function slows down every
-    Python call, so the observer is not used in a measurement.
+    The observer calls the connection's `Listener` before and after each call of a method, such as `execute`.
+    So the listener can remove its trace callback before two threads use the connection at the same time.
     """
 
     def __init__(self) -> None:
         self._listeners: WeakValueDictionary[int, Listener] = WeakValueDictionary()
-        """Listeners by `id()` of the connection, which keeps the listener alive."""
+        """Listener of each connection, by `id()` of the connection."""
         self._earlier: set[int] = set()
-        """Ids of the threads from before `start`, which have no profile function."""
+        """Ids of the threads that already ran at `start`. Python cannot set their profile function."""
 
     def start(self) -> None:
         """Observe the calls of this thread and of threads that the threading module starts later."""
@@ -115,16 +117,16 @@ class ConnectionUses:
 
 
 class Listener:
-    """Reporter that passes each statement of a connection, before the statement runs, to a callback.
+    """Trace callback of a connection, which passes each statement before it runs to the function `begins`.
 
-    A listener ends if the callback returns False, or if several running threads may use the connection,
-    because they could deadlock: SQLite calls the trace while it holds the connection's mutex, and the trace
-    needs the GIL. Another thread may hold the GIL while it waits for the mutex. For example, the sqlite3
-    module does this when it binds a value.
+    Two threads that use the connection could deadlock. SQLite calls the trace callback while it holds the
+    connection's mutex, and the callback needs the GIL. Another thread may hold the GIL while it waits for the
+    mutex, for example when the sqlite3 module binds a value. So the listener removes the callback (the trace
+    ends) before several threads use the connection.
     """
 
     _open: ClassVar[WeakSet[Listener]] = WeakSet()
-    """Active listeners. A connection keeps its listener alive."""
+    """Listeners whose trace has not ended. A connection keeps its listener alive."""
     _PATIENCE_S, _LOOK_S, _UNDISTURBED_S = 10.0, 0.001, 0.5
 
     def __init__(
@@ -136,26 +138,23 @@ class Listener:
     ) -> None:
         """Start the trace, unless other running threads may already use the connection.
 
-        `begins` is called with each statement, and returns False to end the trace. `ends` is called if the
-        trace ends because several threads use the connection. Without `uses`, this is as soon as a second
-        thread could use the connection. If `uses` observes the calls of all threads, this is before two
-        threads use the connection at the same time.
+        - begins: function that is called with each statement, and returns False to end the trace
+        - ends: function that is called if the trace ends because of a second thread
+        - uses: observer of the calls of all threads. With an observer, the trace ends only before two threads
+          use the connection at the same time; without, as soon as a second thread could use it.
         """
         self._connection, self._begins, self._ends = connection, begins, ends
         self._is_over = False
-        """Whether the trace must end, because several threads may use the connection."""
+        """Whether the trace must end at the next statement, because several threads use the connection."""
         self._is_shared: bool | None = None
-        """Whether sqlite3 lets other threads use the connection; None means not yet determined.
-
-        This is determined by a test when another thread may use the connection.
-        """
+        """Whether sqlite3 lets other threads use the connection; None before `_check_sharing`."""
         self._uses = uses
         self._user_threads = {threading.get_ident()}
         """Ids of the threads that called a method of the connection."""
         self._within: Counter[int] = Counter()
         """Number of running (nested) calls of the connection's methods, by thread."""
         self._entry = threading.Lock()
-        """Lock that a thread holds while it looks for other users of the connection and enters `_within`."""
+        """Lock of `enter`, so that two threads do not enter a call of the connection at the same time."""
         if uses:
             uses.add(connection, self)
         else:
@@ -173,8 +172,7 @@ class Listener:
             self._is_shared = _is_shareable(self._connection)
 
     def _trace(self, sql: str) -> None:
-        # SQLite calls the trace within a call of this thread, which holds the connection's mutex. So the
-        # thread counts as in a call of the connection.
+        # SQLite calls the callback within a call of the connection, such as `execute`, by this thread.
         thread = threading.get_ident()
         self._within[thread] += 1
         try:
@@ -196,7 +194,7 @@ class Listener:
     # `ConnectionUses` calls `enter` before each call of a method of the connection, and `exit` after it.
 
     def enter(self) -> None:
-        """Handle the start of this thread's call of the connection. End the trace if other threads use it."""
+        """Note that this thread calls the connection. End the trace if another thread may be in a call."""
         thread = threading.get_ident()
         if self._within[thread]:
             self._within[thread] += 1
@@ -207,8 +205,8 @@ class Listener:
             self._user_threads.add(thread)
             other_user_threads = self._user_threads - {thread}
             # Python reports no profile event for a fetch by `for row in cursor`. So each thread that has used
-            # the connection may be in such a loop now. A thread that waits for other threads is in no such
-            # loop, so `any_continues` ignores the thread.
+            # the connection may be in a loop over rows now, unless the thread waits for other threads:
+            # `any_continues` ignores threads that wait.
             if any(self._within[other] for other in other_user_threads) or (
                 other_user_threads and any_continues(other_user_threads)
             ):
@@ -218,7 +216,7 @@ class Listener:
             self._within[thread] += 1
 
     def exit(self) -> None:
-        """Handle the end of this thread's call of the connection."""
+        """Note that this thread's call of the connection has returned."""
         thread = threading.get_ident()
         self._within[thread] = max(self._within[thread] - 1, 0)
 
@@ -232,11 +230,12 @@ class Listener:
     def _leave_when_free(self, other_user_threads: set[int]) -> None:
         """Wait until no other thread is in a call of the connection, and end the trace.
 
-        The wait is necessary even if another thread has already ended the trace in its trace callback: the
-        callback needs the GIL until it returns. If this thread called SQLite now, it could hold the GIL while
-        it waits for the mutex. After _PATIENCE_S, give up: the next trace callback ends the trace, but the
-        threads may deadlock before.
+        After _PATIENCE_S, give up: the next trace callback ends the trace, but the threads may deadlock
+        before.
         """
+        # The wait is necessary even if another thread has already ended the trace in its trace callback: that
+        # callback needs the GIL until it returns. If this thread called SQLite now, this thread could hold
+        # the GIL while it waits for the connection's mutex.
         deadline = time.monotonic() + self._PATIENCE_S
         while any(self._within[other] for other in other_user_threads) or _may_roll_back(other_user_threads):
             if time.monotonic() > deadline:
@@ -256,10 +255,10 @@ class Listener:
 
     @classmethod
     def _on_thread_start(cls, at_once: bool) -> None:
-        """End the traces of connections that any thread may use (check_same_thread=False).
+        """End the traces of connections that any thread may use, because a new thread is about to start.
 
-        This method is called before a thread starts. `at_once` is whether the new thread may run at the same
-        time as other threads. If not, no trace ends: an event loop, for example, waits for the new thread.
+        Only connections with check_same_thread=False are affected. If `at_once` is False, nothing ends: the
+        thread that starts the new thread only waits for it, as asyncio does in to_thread.
         """
         for listener in [*cls._open]:
             listener._check_sharing()
@@ -273,12 +272,12 @@ class Listener:
     def _end(cls, ending: list[Listener]) -> None:
         """End the traces of the listeners `ending` at a moment when no other thread is running.
 
-        A thread that is inside SQLite ends its trace itself, in the trace callback. After _PATIENCE_S, give
-        up: the next trace callback ends the trace, but the threads may deadlock before.
+        After _PATIENCE_S, give up: the next trace callback ends the trace, but the threads may deadlock
+        before.
         """
         deadline, usual_s = time.monotonic() + cls._PATIENCE_S, sys.getswitchinterval()
-        # With a long switch interval this thread keeps the GIL. So no other thread starts to run after the
-        # check that none is running, and before the traces end.
+        # With a long switch interval, Python does not switch to another thread between the check
+        # `other_threads_running` and the end of the traces.
         sys.setswitchinterval(cls._UNDISTURBED_S)
         try:
             while remaining := cls._open.intersection(ending):
@@ -294,10 +293,8 @@ class Listener:
 
 
 def _may_roll_back(threads: set[int]) -> bool:
-    """Return whether any of the threads may be in the ROLLBACK at the end of a block `with connection`.
-
-    Python reports no profile event for this ROLLBACK, so examine the threads' call stacks.
-    """
+    """Return whether a thread may be in the ROLLBACK with which an error ends a block `with connection`."""
+    # Python reports no profile event for this ROLLBACK, so examine the threads' call stacks.
     frames = sys._current_frames()
     return any(thread in frames and _is_in_rollback(frames[thread]) for thread in threads)
 
@@ -311,7 +308,7 @@ def _is_in_rollback(frame: FrameType | None) -> bool:
 
 
 def _is_shareable(connection: sqlite3.Connection) -> bool:
-    """Return whether sqlite3 lets a new thread use a connection (check_same_thread=False)."""
+    """Return whether sqlite3 lets other threads use a connection; test this in a new thread."""
     cursors: list[sqlite3.Cursor] = []
     finished = threading.Event()
 

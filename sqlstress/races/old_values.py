@@ -1,12 +1,12 @@
-"""Suspicions about values of an earlier call: a call writes what an earlier call has read (OLD_VALUE).
+"""Search for values that a call of a user's transaction writes, and that an earlier call has read.
 
-An object of an ORM, or a cache, may outlive the transaction that has read it. If a later call computes a new
-value from it, the call overwrites what other processes have written since.
+For example, the first call keeps the result of `SELECT n` in a cache. A later call does not read n again, and
+writes `UPDATE ... SET n = ?` with the value from the cache + 1. The call overwrites what other processes have
+written since. The code of such a suspicion is OLD_VALUE.
 
-A trace shows which UPDATEs come without a read in their call, but not where their values come from. A value
-may be independent of earlier reads, such as a temperature. So the calls are repeated in the same order on a
-copy of the files, in which RAISED (1009) has been added to each value of these columns. If an UPDATE in the
-copy writes a number that is larger by RAISED than in the first run, the value derives from the earlier read.
+The trace of the calls shows UPDATEs without a read in their call, but not where their values come from. So
+the calls run again in the same order on a copy of the database, in which RAISED (1009) has been added to each
+n. If an UPDATE now writes 1014 where it wrote 5 before, the value derives from the earlier read.
 
 These UPDATEs are left out, because no other process writes their rows, or the call has checked the row:
 
@@ -31,20 +31,20 @@ from sqlstress.races.touched import KeyValue, Row, conditions
 from sqlstress.races.traced_statements import INSERT, OVERWRITE, UPDATE, Table, TracedStatement, Write
 
 Calls = Sequence[tuple[str, Sequence[TracedStatement]]]
-"""Calls in order: name of the transaction, and traced statements."""
+"""Calls of the user's transactions, in order: name of the transaction, and its traced statements."""
 
 RAISED = 1009
-"""Number that is added to values in a copy of the files. No program is likely to add this number itself."""
+"""Number that is added to values in a copy of the database. No program is likely to add this number."""
 _WORDS = re.compile(r"\w+")
 MIN_CALLS = 4
-"""Minimum number of calls of a transaction that write values of an earlier call, for a suspicion."""
+"""Minimum number of calls that write a value of an earlier call. Fewer calls yield no suspicion."""
 
 
 class OldWrite(NamedTuple):
-    """UPDATE of a row that an earlier call has read, and that its own call has not read."""
+    """UPDATE of a row that an earlier call has read, but not the call of the UPDATE."""
 
     name: str
-    """Transaction of the UPDATE."""
+    """Name of the user's transaction that ran the UPDATE."""
     call: int
     """Number of the call, from 0."""
     position: int
@@ -62,8 +62,8 @@ def old_writes(
 ) -> list[OldWrite]:
     """Return the UPDATEs whose values may come from an earlier call.
 
-    `opening` has the statements of the user's function that connects, which counts as an earlier call.
-    `own_rows` has the rows that only this process writes, whose UPDATEs are left out.
+    - opening: statements of the user's function that connects, which counts as an earlier call
+    - own_rows: rows that only this process writes; their UPDATEs are left out
     """
     statements = [opening, *(call for _, call in calls)]
     unchanged = unchanged_columns(statements)
@@ -74,7 +74,7 @@ def old_writes(
         changed[write.table] = changed.get(write.table, frozenset()) | write.sets
     queries: list[TracedStatement] = []
     claimed = set[int]()
-    """Each `id()` of the queries whose call may have reserved (claimed) their rows for its process."""
+    """Queries, by `id()`, whose call may have reserved (claimed) the rows, as in `SET state = 'taken'`."""
     made: set[tuple[Table, KeyValue]] = set()
     found = []
     for number, (name, call) in enumerate([("", opening), *calls], start=-1):
@@ -108,9 +108,9 @@ def old_writes(
 
 
 def _may_claim(write: Write) -> bool:
-    """Return whether a write may reserve a row, because it succeeds in only one process.
+    """Return whether a write may reserve (claim) a row: it can succeed in only one process.
 
-    Such a write is an INSERT with a key that the code chose, or an UPDATE that sets a compared column.
+    Examples are `INSERT ... VALUES (7)` with a unique key, and `SET owner = ? WHERE owner IS NULL`.
     """
     if write.kind == UPDATE:
         return bool(write.sets & write.wheres)
@@ -118,7 +118,7 @@ def _may_claim(write: Write) -> bool:
 
 
 def _query_of(write: Write, queries: Sequence[TracedStatement]) -> TracedStatement:
-    """Return the last query whose SQL contains a key of the written rows; if none does, the last query."""
+    """Return the last of `queries` whose SQL contains a key of the written rows, else the last of all."""
     values = {str(value) for row in write.rows or () for _, key in row for value in key}
     texts = ((query, query.sql.partition(" LIMIT ")[0]) for query in reversed(queries))
     return next((query for query, text in texts if values & {*_WORDS.findall(text)}), queries[-1])
@@ -144,9 +144,9 @@ def _writes(call: Sequence[TracedStatement]) -> Iterator[tuple[int, Write]]:
 
 
 def _reads_nothing(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether an UPDATE finds its row by key, and nothing in its call shows that the row is current.
+    """Return whether an UPDATE finds its row by key, as in `WHERE id = 7`, without a read of the row.
 
-    `earlier` has the call's statements before the UPDATE.
+    `earlier` has the call's statements before the UPDATE: none of them reads the row or its version.
     """
     if (
         write.kind != UPDATE
@@ -169,8 +169,8 @@ def _reads_nothing(earlier: Sequence[TracedStatement], statement: TracedStatemen
 def raise_values(folder: Path, copy: Path, writes: Iterable[OldWrite]) -> set[tuple[str, str]]:
     """Add RAISED to the columns of `writes` in all rows of the databases in `folder`.
 
-    `copy` is the folder in which the writes were traced. Return the changed columns, as pairs of table and
-    column. A column stays unchanged if a value is no integer, or the schema refuses the new values.
+    `copy` is the folder in which the writes were traced, with the same files. Return the changed columns, as
+    (table, column). A column stays unchanged if it has other values than integers, or if a CHECK fails.
     """
     raised = set()
     for (file, table), column in sorted(
@@ -198,8 +198,9 @@ def old_values(
 ) -> Iterator[tuple[str, int, Suspicion]]:
     """Yield (transaction, number of calls, suspicion) for values that derive from an earlier call.
 
-    `again` has the calls that were repeated after `raise_values`, in the order of the first run. `raised` is
-    the result of `raise_values`.
+    - writes: the result of `old_writes`, from the first run of the calls
+    - again: the calls of the second run, on the database that `raise_values` has changed
+    - raised: the result of `raise_values`
     """
     derived: dict[tuple[str, str], list[OldWrite]] = {}
     for old in writes:

@@ -1,22 +1,24 @@
-"""Suspicions (possible races) that need several calls of a program, or two database files.
+"""Rules for suspicions (possible races) that only several calls of the user's transactions show.
 
-The rehearsal, a test run before the measurement, calls the user's transactions without load and traces their
-SQL statements. A suspicion is a pair of statements that race if another process writes in between. The kinds:
+The rehearsal, a test run before the measurement, calls each transaction of the user a few times without load,
+and traces the SQL statements of each call. A suspicion is a pair of statements that race: the result is wrong
+if another process writes between them. This module finds these kinds:
 
-- SKEW, a write skew: each of two calls decides by a table that the other call changes. For example, a call
+- SKEW (write skew): each of two calls decides by a table that the other call changes. For example, a call
   reads that a room is open, and later adds a booking. Another call reads that the room has no booking, and
-  closes the room. Both may succeed, because the write is not in the transaction of the query.
-- MIXED_VIEW: a DEFERRED transaction reads two files that another transaction writes together. In WAL mode
-  each file has its own snapshot, which begins with the first read of the file.
-- SPLIT_VIEW: a call that writes nothing compares or adds the results of two queries, which are in different
-  transactions. Another call writes both tables in one transaction.
-- STALE_COPY: a call copies data from a table to another table, such as a cache. It reads the source outside
-  of the transaction that writes the copy.
+  closes the room. If both run at the same time, a closed room has a booking.
+- MIXED_VIEW: a DEFERRED transaction reads two database files that another transaction writes together. In WAL
+  mode each file has its own snapshot, which begins with the first read of the file. So the transaction may
+  see one file before the other transaction's COMMIT, and one file after it.
+- SPLIT_VIEW: a call compares or adds the results of two queries in different transactions, such as the
+  balances of two accounts. Another call writes both tables in one transaction, as a transfer does.
+- STALE_COPY: a call reads a table, and later writes the data to another table, such as a cache, in another
+  transaction. By then the data may be old.
 - FOLLOWED_ID: a call stores the last id that it has seen, and later reads the rows with larger ids. If the
   last row is deleted, SQLite may give its id to a new row, which the call never reads.
-- FROM_MEMORY: each call writes the next number of a counter that the program keeps in a variable. So the
-  program overwrites the numbers of other processes.
-- NEEDLESS_LOCK: a transaction takes the write lock when it begins, but only reads. All writers wait for it.
+- FROM_MEMORY: each call writes the next number of a counter that the program keeps in a variable: 5, 6, 7. So
+  the program overwrites the numbers of other processes.
+- NEEDLESS_LOCK: a transaction only reads, but begins with BEGIN IMMEDIATE. All writers wait for the lock.
 
 Sources: https://www.sqlite.org/isolation.html, https://www.sqlite.org/lang_attach.html,
 https://www.sqlite.org/autoinc.html, and for write skew
@@ -49,9 +51,9 @@ from sqlstress.races.traced_statements import DELETE, OVERWRITE, UPDATE, Table, 
 Statements = Sequence[TracedStatement]
 
 MIN_CALLS = 4
-"""Minimum number of calls of a transaction for suspicions that need several calls."""
+"""Minimum number of calls of a transaction for FROM_MEMORY and NEEDLESS_LOCK."""
 MAX_STEP = 1000
-"""Maximum difference between successive numbers that look like a counter, for FROM_MEMORY."""
+"""Maximum difference between successive numbers of a counter, as for 5, 6, 7, in FROM_MEMORY."""
 _LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)
 _ABOVE = re.compile(r"(\w+)[\"`\]]?\s*>=?\s*(?![>=])")
 """Pattern of a comparison such as `id > 5`, with the column."""
@@ -59,7 +61,7 @@ _WRITES = re.compile(r"\s*(insert|update|delete|replace|create|alter|drop|with)\
 
 
 class TracedProgram:
-    """Finder of possible races between calls of different transactions of a program."""
+    """Search for possible races of a call with the other calls of a program, all traced before."""
 
     def __init__(self, calls: Sequence[Statements]) -> None:
         self._written_together = _files_written_together(calls)
@@ -69,7 +71,7 @@ class TracedProgram:
         self._ids, self._deletes = _reused_ids(calls), _deletes(calls)
 
     def suspicions(self, call: Statements) -> Iterator[Suspicion]:
-        """Yield the possible races of one call with any other call of the program."""
+        """Yield the possible races of `call`, which is a call of the program, with any other call."""
         yield from self._decisions_on_old_data(call)
         yield from self._mixed_views(call)
         yield from self._split_views(call)
@@ -81,8 +83,8 @@ class TracedProgram:
             changed = self._changed.get(statement.write.table) if statement.write else None
             if not statement.write or not changed:
                 continue
-            # Skip tables that the call has written before this statement. By such a write, the call may have
-            # reserved the rows, so that no other process changes them.
+            # Skip tables that the call has written before this statement. For example, after `UPDATE room SET
+            # owner = ?`, no other process changes the room.
             written = {other.write.table for other in call[:index] if other.write}
             transaction = (other for other in call if other.transaction == statement.transaction)
             candidates = changed.keys() - written.union(*map(_used_tables, transaction))
@@ -140,11 +142,11 @@ class TracedProgram:
                 return
 
 
-# Facts about all calls of a program, which the methods of TracedProgram look up for a single call.
+# Facts about all calls of a program, which TracedProgram collects first.
 
 
 def _reused_ids(calls: Iterable[Statements]) -> dict[Table, frozenset[str]]:
-    """Return the key columns, by table, in which SQLite may give the id of a deleted row to a new row."""
+    """Return the id columns, by table, in which SQLite may give the id of a deleted row to a new row."""
     writes = (statement.write for call in calls for statement in call)
     return {
         write.table: frozenset().union(*(key for key in write.keys if len(key) == 1))
@@ -162,13 +164,13 @@ def _deletes(calls: Iterable[Statements]) -> dict[Table, TracedStatement]:
 
 
 Changes = dict[Table, frozenset[str]]
-"""Columns whose values UPDATEs change, by table."""
+"""Columns whose values a call's UPDATEs change, by table."""
 
 
 def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
-    """Return, for each queried table, the columns that the same calls change in other tables.
+    """Return, for each table that a call queries, the columns that the call changes in other tables.
 
-    For example, {booking: {room: {open}}} means that a call with a query of booking changes room.open.
+    For example, {booking: {room: {open}}} means that a call queries booking, and changes room.open.
     """
     result: dict[Table, Changes] = {}
     for call in calls:
@@ -192,7 +194,7 @@ def _files_written_together(calls: Iterable[Statements]) -> set[frozenset[str]]:
 
 
 def _tables_written_together(calls: Iterable[Statements]) -> set[frozenset[Table]]:
-    """Return pairs of tables that a transaction writes; a set with one table means two writes of it."""
+    """Return pairs of tables that a transaction writes. Two writes of a table yield a set of one table."""
     return {
         frozenset(pair)
         for call in calls
@@ -215,9 +217,9 @@ def _used_tables(statement: TracedStatement) -> set[Table]:
 def _decides(
     query: TracedStatement, statement: TracedStatement, table: Table, changed: frozenset[str]
 ) -> bool:
-    """Return whether a condition on a query's result decides whether `statement` runs.
+    """Return whether a condition on a query's result, as in `if room.open`, decides if `statement` runs.
 
-    Only a condition on the columns `changed` of `table` counts. Other calls change these columns.
+    Only a condition on the columns `changed` of `table` counts: other calls change these columns.
     """
     read = query.reads.get(table, frozenset())
     if not read & changed:
@@ -225,18 +227,18 @@ def _decides(
     if query.script and statement.script:
         tested = statement.script.conditions | statement.script.otherwise
         return bool(query.script.results & tested)
-    by_rows = bool(changed & conditions(query.sql))
-    guard = guard_between(query.stack, statement.stack, read & changed, read, by_rows)
+    absence_counts = bool(changed & conditions(query.sql))
+    guard = guard_between(query.stack, statement.stack, read & changed, read, absence_counts)
     return guard is not None and guard.exists
 
 
-# Tables that have copies of rows of another table, such as a cache.
+# STALE_COPY: a table, such as a cache, has copies of another table's data.
 
 
 def copies(calls: Iterable[Statements]) -> set[tuple[Table, Table]]:
     """Return the pairs (source, copy) of tables, such as a table and its cache.
 
-    A sign of a copy is a transaction that writes one table and deletes rows, now out of date, of the other.
+    A sign is a transaction that writes the source, and deletes rows of the copy, which are now out of date.
     """
     pairs = set()
     for call in calls:
@@ -251,17 +253,16 @@ def copies(calls: Iterable[Statements]) -> set[tuple[Table, Table]]:
 
 
 def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
-    """Yield possible races of writes that store old data in a copy of a table, such as a cache.
+    """Yield suspicions of the kind STALE_COPY: the call may write old data to a copy, such as a cache.
 
-    The call read the source table outside of the write's transaction. `pairs` has the tables as (source,
-    copy), from the function `copies`.
+    `pairs` has each pair (source, copy) of tables, as `copies` returns.
     """
     for index, statement in enumerate(call):
         if not statement.write or statement.write.kind == DELETE:
             continue
         for source in (source for source, copy in pairs if copy == statement.write.table):
-            # If the transaction that writes the copy also reads or writes the source (`inside`), there is no
-            # race: the copy is up to date.
+            # If the transaction that writes the copy also reads or writes the source (`inside`), the copy is
+            # up to date.
             inside = any(
                 other.transaction == statement.transaction
                 and (source in other.reads or (other.write and other.write.table == source))
@@ -272,20 +273,20 @@ def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[
                 yield Suspicion(STALE_COPY, statement.write.table[1], queries[-1], statement)
 
 
-# Suspicions that need several calls of one of the user's transactions.
+# FROM_MEMORY and NEEDLESS_LOCK, which need several calls of a transaction.
 
 
 def repeated_calls(calls: Sequence[Statements]) -> Iterator[Suspicion]:
-    """Yield possible races that only several calls of a transaction show; `calls` must be in order."""
+    """Yield FROM_MEMORY and NEEDLESS_LOCK suspicions. `calls` are the calls of a transaction in order."""
     yield from _counters_in_memory(calls)
     yield from _needless_locks(calls)
 
 
 def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
     numbers: dict[tuple[object, ...], list[int]] = {}
-    """Numbers that UPDATEs set, in the order of the calls.
+    """Numbers that an UPDATE sets in successive calls, such as 5, 6, 7.
 
-    The key has the line of code, the position in the line, the written rows, and the column.
+    The key has the UPDATE's line of code, the position in the line, the written rows, and the column.
     """
     updates: dict[tuple[object, ...], TracedStatement] = {}
     for call in calls:
@@ -311,15 +312,12 @@ def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
 
 def _needless_locks(calls: Sequence[Statements]) -> Iterator[Suspicion]:
     begins: dict[str, list[tuple[TracedStatement, TracedStatement | None]]] = {}
-    """Pairs of the BEGIN and the first query of each transaction, by line of the BEGIN.
-
-    The query is None if the transaction wrote or had no query. It is also None if a query found no row: with
-    a row, the transaction might have written.
-    """
+    """BEGIN and first query of each transaction, by line of the BEGIN; query None if it may write."""
     for call in calls:
         for begin in (statement for statement in call if _LOCKS.match(statement.sql)):
             inside = [other for other in call if other.transaction == begin.transaction]
             queries = [other for other in inside if other.reads and not other.write]
+            # If a query found no row, the transaction may write when there is a row.
             reads = queries and not any(other.write for other in inside) and all(q.found for q in queries)
             begins.setdefault(begin.at, []).append((begin, queries[0] if reads else None))
     for transactions in begins.values():

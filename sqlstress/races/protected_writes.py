@@ -1,14 +1,14 @@
-"""Reasons why a write cannot race, such as a claim: a write that succeeds in only one process.
+"""Reasons why an SQL write cannot race, such as a claim: a write that succeeds in only one process.
 
 A call is one call of a user's transaction in the rehearsal (a test run without load), with its SQL
-statements. The reasons why no other process can interfere between a query and a later write of the call are:
+statements. For these reasons no other process can interfere between a query and a later write of the call:
 
-- Safe SQL: the write itself checks the state that it expects.
+- Safe write: the write itself checks the expected state, as in `SET state = 'done' WHERE state = 'queued'`.
 - Repeated read: the transaction of the write reads the data again.
 - Token: the call reads a token, such as a version number, before the query and again before the write.
-- Claim: a write of the row that succeeds in only one process.
+- Claim: before the write, the call reserves the row, as in `SET owner = 5 WHERE owner IS NULL`.
 - Own row: the process added the row when it connected, or the row's key has the process id.
-- Lock: from the query to the write, the call holds a file lock, or a claimed row that other calls claim, too.
+- Lock: the call holds a lock of a file, or a claimed row that all calls claim, from the query to the write.
 
 In this module, a key is a pair: the columns of a unique key, and a row's values in these columns.
 """
@@ -32,18 +32,15 @@ from sqlstress.races.traced_statements import (
 )
 
 _UUID = re.compile(r"[\da-f]{8}-?[\da-f]{4}-?[1467][\da-f]{3}-?[89ab][\da-f]{3}-?[\da-f]{12}", re.IGNORECASE)
-"""Pattern of a UUID made at random or from the time, so that each call has a different UUID.
-
-UUIDs of versions 3 and 5 do not match. They are hashes of a name, so two processes may make the same UUID.
-"""
+"""Pattern of a UUID that no other process makes, so not of versions 3 and 5, which are hashes of a name."""
 
 
 def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether a write's transaction has already read the table that it writes.
+    """Return whether a write's transaction has itself read the table before: BEGIN, SELECT n, SET n = 5.
 
-    `earlier` has the call's statements before the write. Before an UPDATE, the transaction must have read a
-    column that the UPDATE sets: a read of other columns only shows that the row exists.
+    `earlier` has the call's statements before the write.
     """
+    # A read of other columns than the UPDATE sets only shows that the row exists.
     table, sets = write.table, write.sets - write.computed if write.kind == UPDATE else frozenset[str]()
     return any(
         other.shares_snapshot(statement)
@@ -57,8 +54,8 @@ def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement,
 def renews_token(call: Sequence[TracedStatement], query_index: int, write_index: int) -> bool:
     """Return whether a token, such as a version number, shows that a query's result is still valid.
 
-    If so, the call reads the token before the query, and reads the token again, by the same SQL, in the
-    transaction of the write. This transaction also changes the token's table.
+    For example: `SELECT version`, then the query, then BEGIN, again `SELECT version`, the write, and `UPDATE
+    ... SET version = version + 1`. The indexes are the positions of the query and the write in `call`.
     """
     queries_before = {
         statement.sql
@@ -80,7 +77,7 @@ def renews_token(call: Sequence[TracedStatement], query_index: int, write_index:
 
 
 def owns_rows(earlier: Sequence[TracedStatement], write: Write) -> bool:
-    """Return whether the call itself has added or reserved (claimed) each row that a write changes.
+    """Return whether the call has added or claimed each row of a write, as in `SET owner = 5`.
 
     `earlier` has the call's statements before the write.
     """
@@ -90,7 +87,7 @@ def owns_rows(earlier: Sequence[TracedStatement], write: Write) -> bool:
 
 
 class OwnRows(NamedTuple):
-    """Rows that only this process of the rehearsal writes."""
+    """Rows that only this process writes: their key has the process id, or the process added them."""
 
     pid: int
     keys: frozenset[tuple[str, KeyValue]]
@@ -108,7 +105,7 @@ class OwnRows(NamedTuple):
 
 
 def rows_added_by(connecting: Sequence[TracedStatement]) -> OwnRows:
-    """Return the rows that a process added by the statements `connecting`, while it connected."""
+    """Return the rows that this process added when it connected, by the statements `connecting`."""
     writes = (statement.write for statement in connecting if statement.write)
     return OwnRows(
         os.getpid(),
@@ -123,19 +120,19 @@ def rows_added_by(connecting: Sequence[TracedStatement]) -> OwnRows:
 
 
 def changed_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    """Return (table, key) for each key of the rows that a write changes, removes or adds, as far as known."""
+    """Return (table, key) for each row and unique key that a write changes, removes or adds, if known."""
     return {(write.table, key) for row in write.rows or () for key in row}
 
 
 def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    """Return `changed_keys`, and the keys of rows that an INSERT did not add because the keys existed."""
+    """Return `changed_keys`, and the keys of rows that an INSERT OR IGNORE skips because they exist."""
     return changed_keys(write) | {(write.table, key) for row in write.existing for key in row}
 
 
 def _claims(
     call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
 ) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
-    """Yield (write, key) for each write of the call that claims a row with a key in `wanted`."""
+    """Yield (write, key) for each claim of the call, as in `SET owner = 5`, of a row in `wanted`."""
     for index, statement in enumerate(call):
         keys = changed_keys(statement.write) & wanted if statement.write else set()
         if (
@@ -150,12 +147,12 @@ def _claims(
 def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
     """Return whether the call can know that the statement `call[index]` wrote a row.
 
-    A statement may write nothing, as INSERT OR IGNORE does if the key exists. The call may know this from the
-    row count, from `changes()`, or from a later query of the table. An earlier query of the table also
-    suffices if it is in the statement's transaction. `write` is the effect of the statement.
+    For example, INSERT OR IGNORE writes nothing if the key exists. The call knows this if it reads the row
+    count or queries the table later. `write` is the effect of the statement.
     """
     if not write.unseen or is_new(write):
         return True
+    # An earlier query of the table suffices, too, if it is in the statement's transaction.
     queries = [(number > index, other) for number, other in enumerate(call) if other.write is None]
     return any(
         (later and "changes()" in other.sql.lower())
@@ -167,9 +164,8 @@ def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) ->
 def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
     """Return whether a write is a claim: it succeeds in only one process.
 
-    A claim is an INSERT that a unique key refuses in other processes. Or the claim changes the row so that
-    the WHERE clause of the claim, or of an earlier query of the call, no longer finds the row. `earlier` has
-    the call's statements before the write.
+    For example, an INSERT with a unique key, or `SET owner = 5 WHERE owner IS NULL`. After such an UPDATE, no
+    other process finds the row by this condition. `earlier` has the call's statements before the write.
     """
     if write.kind == INSERT:
         return True
@@ -186,12 +182,12 @@ def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, wr
 
 
 def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: int) -> frozenset[object]:
-    """Return the locks that a call holds from a query to a write: claimed rows, and locked files.
+    """Return the locks that a call holds from a query to a write: locked files, and claimed rows.
 
-    A claimed row is a lock if the call claims the row in a transaction before the query's transaction, and
-    releases the row by a change after the write. The lock of a file counts only if the call holds the lock
-    until the write's transaction ends: another process cannot see the write before the COMMIT.
+    For example: INSERT of the row "lock", the query, the write, DELETE of the row "lock". The indexes are the
+    positions of the query and the write in `call`.
     """
+    # A row that the call claims in an earlier transaction is a lock if a later change releases it.
     later = (
         statement.write
         for statement in call[write_index + 1 :]
@@ -205,25 +201,26 @@ def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: i
         and not statement.write.numbered
         and statement.transaction != call[query_index].transaction
     }
+    # A file lock must last until the COMMIT of the write: before, another process cannot see the write.
     own = [other for other in call[write_index:] if other.transaction == call[write_index].transaction]
     files = {lock[:2] for lock in call[query_index].locks & call[write_index].locks & own[-1].locks}
     return frozenset(claimed | files)
 
 
 def is_safe(write: Write) -> bool:
-    """Return whether a write's SQL itself checks the expected state, as in compare-and-set."""
+    """Return whether a write itself checks the state, as in `SET n = 5 WHERE n = 4` and `SET n = n + 1`."""
     if write.kind == DELETE:
         return bool(write.wheres - {"rowid"}.union(*write.keys))
     if write.kind == INSERT:
         return bool(write.wheres)
-    # A safe UPDATE sets a column, such as a version, that its WHERE clause compares. An UPDATE is also safe
-    # if SQLite computes all values. A key that an ORM compares and sets to its old value does not count.
+    # `SET version = 5 WHERE version = 4` is safe, and so is an UPDATE whose values SQLite computes. A key
+    # that an ORM compares, and sets to its old value (`kept`), does not count: `SET id = 7 WHERE id = 7`.
     changed = write.sets - (write.kept & frozenset().union(*write.keys))
     return bool(changed & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 
 
 def is_new(write: Write) -> bool:
-    """Return whether no other process can add the same rows, because each key has a new UUID."""
+    """Return whether a write adds rows that no other process can add: each key has a new UUID."""
     keys = changed_keys(write)
     return bool(keys) and not write.existing and all(any(map(_is_uuid, values)) for _, (_, values) in keys)
 

@@ -1,18 +1,17 @@
-"""Suspicions: pairs of SQL statements that race if another process writes in between.
+"""Suspicions: pairs of SQL statements of a call that race if another process writes between them.
 
 A call is one call of a user's transaction in the rehearsal (a test run without load), with its statements.
-The main rule: a query reads a table, and a later write of the call uses the result in another transaction,
-which does not read the table again. Another process may have written the table in between. A suspicion is no
-proof.
+For example: `SELECT n`, and then, in another transaction, `UPDATE ... SET n = ?` with the result + 1. Another
+process may have written n between the two statements (kind STALE). A suspicion is no proof.
 
-A write is safe in these cases:
+A write is safe, and yields no suspicion, in these cases:
 
 - The user's source code does not use the query's result for the write.
 - SQLite computes the value itself: `SET n = n + 1`.
 - The UPDATE compares and sets: `WHERE id = ? AND n = ?`.
 - A unique key refuses the second INSERT.
 - The code reads the row count of a DELETE. So it knows if another process has deleted the row before.
-- The call itself made the row, or claimed it: it changed the row so that no other process takes it.
+- The call itself has added the row, or claimed it: `SET owner = 5 WHERE owner IS NULL`.
 - The transaction compares a token, such as a version number, and renews it.
 - All calls hold the same lock from the query to the write.
 """
@@ -46,51 +45,52 @@ from sqlstress.races.traced_statements import (
 )
 
 STALE, STALE_COPY = "read-outside", "copy-of-read-outside"
-"""Kinds of suspicions about a write that uses the result of a query outside of the write's transaction.
+"""Kinds of suspicions about a write that uses the result of a query in an earlier transaction.
 
-STALE: the query and the write use the same table. STALE_COPY: the write stores data from the queried table in
-another table, such as a cache.
+STALE: `SELECT n`, then `SET n = ?` with the result + 1. STALE_COPY: the query reads a table, and the write
+stores the data in another table, such as a cache.
 """
 DEFERRED, MIXED, FORKED = "deferred-upgrade", "connection-mixed", "connection-forked"
 """Kinds of suspicions about wrong use of a transaction or connection.
 
-DEFERRED: a transaction begins DEFERRED, reads and then writes, so that the write may fail. MIXED: two tasks
-or threads share a transaction. FORKED: a forked process uses its parent's connection.
+DEFERRED: BEGIN, then a query, then a write, which fails if another process has written in between. MIXED: two
+tasks or threads share a transaction. FORKED: a forked process uses its parent's connection.
 """
 GUARDED, MAYBE_GUARDED = "guarded-by-stale-read", "maybe-guarded-by-stale-read"
-"""Kinds of suspicions about a guard: a condition in the code, such as `if balance >= 10`.
+"""Kinds of suspicions about a guard: a condition in the user's code, such as `if n >= 10`.
 
-GUARDED: the guard tests the result of a query. A later write changes the tested value, as in `SET n = n -
-10`, and its WHERE clause does not test the value again. By then the condition may be false. MAYBE_GUARDED:
-there may be such a guard, but the user's source code does not show it.
+GUARDED: `SELECT n`, then `if n >= 10`, then `SET n = n - 10`, without `WHERE n >= 10`. By then n may be less
+than 10. MAYBE_GUARDED: `SELECT n`, then `SET n = n - 10`; the source does not show whether there is a guard.
 """
 
 SKEW, MIXED_VIEW, SPLIT_VIEW = "decision-on-old-data", "mixed-view", "split-view"
 FOLLOWED_ID = "followed-id"
-"""Kinds of suspicions about calls of different transactions; `program_races` describes each kind."""
+"""Kinds of suspicions about calls of different transactions, which `program_races` describes."""
 
 UNREAD_COUNT, SECONDS = "unread-row-count", "time-in-seconds"
 LAST_ROW, REUSED_ID = "last-row", "reused-id"
 OLD_ID, RESET, CASCADE = "id-of-another-row", "reset-column", "replaced-parent"
 UNREAD_VERSION, UNREAD_ROWS, EXPIRED = "unread-version", "unread-rows", "expired-lease"
-"""Kinds of suspicions about checks in SQL that do not protect from a race; see `weak_checks`."""
+"""Kinds of suspicions about SQL that only seems to prevent a race, which `weak_checks` describes."""
 
 FROM_MEMORY, NEEDLESS_LOCK = "value-from-memory", "lock-without-write"
-"""Kinds of suspicions that only several calls of one transaction show; see `program_races`."""
+"""Kinds of suspicions that only several calls of a transaction show; `program_races` describes them."""
 OLD_VALUE = "value-from-earlier-call"
-"""Kind of suspicions about a write of a value that an earlier call has read; see `old_values`."""
+"""Kind of suspicions about a write of a value that an earlier call has read, as from a cache."""
 
 WHOLE_ROW = "whole-row"
 DOUBLE_INSERT, RANGE_INSERT, OLD_INSERT = "double-insert", "double-insert-in-range", "insert-on-old-data"
 KEYED_INSERT = "double-insert-beside-key"
 CLAIM, USE = "double-claim", "double-use"
-"""Effects of a race of the kind STALE, other than a lost update.
+"""Effects of a race of the kind STALE, in which two processes run the query, and then both run the write.
 
-- WHOLE_ROW: an UPDATE of a changed column also sets other columns to the values that the query read.
+Without any of these, the effect is a lost update.
+
+- WHOLE_ROW: the UPDATE sets a column to a new value, and the other columns to the values from the query.
 - DOUBLE_INSERT: two processes insert a row after both found none.
 - KEYED_INSERT: a double insert in spite of DO NOTHING or OR IGNORE, because no unique key refuses the row.
-- RANGE_INSERT: two processes insert a row after both found none in a range. The two rows may have different
-  keys, so no unique key refuses the second row.
+- RANGE_INSERT: two processes insert a row after both found none in a range, such as `start < ?`. The rows may
+  have different keys, so no unique key refuses the second row.
 - OLD_INSERT: the inserted row depends on old data, such as a count.
 - CLAIM: two processes take a row that both found by its state, such as a job in the state "queued".
 - USE: two processes use a row, and then both delete it.
@@ -100,17 +100,17 @@ LOST_DATA = (
     *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, SPLIT_VIEW, EXPIRED, FROM_MEMORY, OLD_VALUE, UNREAD_ROWS),
     *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, FOLLOWED_ID, OLD_ID, RESET, CASCADE, UNREAD_VERSION),
 )
-"""Kinds of possible races that can lose data."""
+"""Kinds of suspicions in which the race can lose data or write wrong data."""
 NOTES_ONLY = (MAYBE_GUARDED,)
-"""Kinds of possible races that the report only shows as notes, because they are too uncertain."""
+"""Kinds of suspicions that the report only shows as notes, because they are too uncertain."""
 
 BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
-"""Pattern of statements that begin a transaction without the write lock."""
+"""Pattern of statements, such as BEGIN, that begin a transaction without the write lock."""
 
 _EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*(?:=|\bis\b|\bin\b)")
-"""Pattern of a condition that compares a column with a value, with the column."""
+"""Pattern of a condition such as `state = 5`, `state IS` or `state IN`, with a group for the column."""
 _EXTREME = re.compile(r"\s*(?:max|min)\s*\(\s*[\"`\[]?(\w+)[\"`\]]?\s*,[^()]*\)\s*", re.IGNORECASE)
-"""Pattern of the new value in an assignment such as `seen = max(seen, 5)`."""
+"""Pattern of a new value such as `max(seen, 5)`, with a group for the column seen."""
 _SELECTS = re.compile(r"\bselect\b", re.IGNORECASE)
 _CREATES = re.compile(r"\s*create\b", re.IGNORECASE)
 
@@ -123,27 +123,24 @@ class Suspicion(NamedTuple):
     table: str
     """Table whose data may be wrong; empty for FORKED, MIXED_VIEW, SPLIT_VIEW and NEEDLESS_LOCK."""
     first: TracedStatement
-    """Earlier statement; in most kinds the query whose result the write uses."""
+    """Earlier statement: in most kinds the query whose result the write uses."""
     then: TracedStatement
-    """Later statement; in most kinds a write."""
+    """Later statement: in most kinds the write."""
 
     locks: frozenset[object] = frozenset()
-    """Locks that the call held from `first` to `then`.
-
-    If every call of the transaction holds the same lock, there is no race.
-    """
+    """Locks that the call held from `first` to `then`. A lock that all calls hold prevents the race."""
     begins_late: bool = False
-    """Whether Python's sqlite3 began the transaction of `then` just before the write."""
+    """Whether Python's sqlite3, not the user's code, sent the BEGIN of the write `then`, just before it."""
 
     @property
     def is_in_else(self) -> bool:
-        """Whether an SQL script runs the write only if a condition on the query's result is false."""
+        r"""Whether the write is in the \else of an SQL script's \if on the query's result."""
         query, write = self.first.script, self.then.script
         return bool(query and write and query.results & (write.otherwise - write.conditions))
 
     @property
     def effect(self) -> str:
-        """Effect of a race of the kind STALE, such as DOUBLE_INSERT; empty for a lost update."""
+        """Effect of a race of the kind STALE, such as DOUBLE_INSERT; empty for lost updates, other kinds."""
         write = self.then.write
         if self.code != STALE or not write:
             return ""
@@ -163,9 +160,10 @@ class Suspicion(NamedTuple):
 
     @property
     def kept_columns(self) -> list[str]:
-        """Columns that the query read, and that an UPDATE sets to their old values; sorted.
+        """Columns that the UPDATE sets to the old values that the query read, sorted.
 
-        An ORM may write all columns of a row that way. Empty if the UPDATE gives no column a new value.
+        For example, an ORM writes all columns of a row, although only one column has a new value. Empty if no
+        column has a new value.
         """
         write = self.then.write
         if not write or not write.sets - write.kept - write.computed:
@@ -175,7 +173,7 @@ class Suspicion(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Kind, table, and line of each statement, to recognise the suspicion in other calls."""
+        """Kind, table, and code line of both statements, to recognise the suspicion in other calls."""
         return self.code, self.table, self.first.at, self.then.at
 
 
@@ -191,11 +189,11 @@ def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     yield from _forked(call)
 
 
-# Columns that no call changes: an ORM may set all columns of a row, most of them to their old values.
+# An ORM may set all columns of a row, most of them to their old values. Leave out columns that never change.
 
 
 def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, str]]:
-    """Return each (table, column) that UPDATEs set only to the row's old value."""
+    """Return each (table, column) that UPDATEs set, but always to the value that the row already has."""
     writes = [statement.write for call in calls for statement in call if statement.write]
     # An OVERWRITE with empty `sets` replaces all columns, so no column of its table counts as unchanged.
     replaced = {write.table for write in writes if write.kind == OVERWRITE and not write.sets}
@@ -210,9 +208,9 @@ def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[T
 
 
 def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) -> list[TracedStatement]:
-    """Return a call's statements, with `columns` removed from `sets`, the columns that each write sets.
+    """Return a call's statements without `columns` in `Write.sets`, the columns that each write sets.
 
-    A column stays in `sets` if the write's WHERE clause compares the column.
+    `columns` come from `unchanged_columns`. A column stays if the write's WHERE clause compares the column.
     """
     statements = []
     for statement in call:
@@ -223,12 +221,12 @@ def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) ->
     return statements
 
 
-# Suspicions of the kinds STALE and GUARDED: a table is read outside of the transaction that writes it.
+# STALE and GUARDED: the query and the write are in different transactions.
 
 
 def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     safe_writes: list[int] = []
-    """Indexes of safe writes, whose SQL or transaction notices a change by another process."""
+    """Indexes in `call` of safe writes, such as `SET n = n + 1`."""
     for index, statement in enumerate(call):
         if not (write := statement.write):
             continue
@@ -249,8 +247,8 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
         if queries and not owns_rows(call[:index], write):
-            # For `first`, prefer a query of the written row. A sign of such a query is that the SQL texts of
-            # the query and the write end with the same word, such as the key of the row.
+            # Prefer a query of the written row. A sign is that the query and the write end with the same
+            # word, as in `WHERE id = 7`.
             same = (query for query in queries if query.sql.split()[-1:] == statement.sql.split()[-1:])
             first = next(same, queries[0])
             locks = held_locks(call, call.index(first), index)
@@ -267,10 +265,9 @@ def _is_implicit_begin(begin: TracedStatement, write: TracedStatement) -> bool:
 
 
 def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    """Yield suspicions about guards, such as `if n > 0`, before writes such as `SET n = n - 1`.
+    """Yield suspicions such as: `SELECT n`, then `if n > 0`, then `SET n = n - 1` in another transaction.
 
-    The write loses no update, but the guard may have tested an old value, read outside of the write's
-    transaction.
+    The write loses no update, but the guard `if n > 0` may have tested an old value.
     """
     for index, statement in enumerate(call):
         write = statement.write
@@ -301,11 +298,11 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 def _undecided(
     earlier: Sequence[TracedStatement], queries: Sequence[TracedStatement], table: Table
 ) -> Iterator[TracedStatement]:
-    """Yield those of `queries` that come after the last query in the transaction of a write of the table.
+    """Yield the `queries`, latest first, until the first whose result an earlier write has used.
 
-    The result of an earlier query has already served its purpose. For example, a call queries the free seats,
-    queries them again after BEGIN IMMEDIATE, and takes a seat. If the call later releases the seat, this
-    UPDATE does not depend on the queries. `queries` has the latest query first.
+    For example: a call queries the free seats, queries them again after BEGIN IMMEDIATE, and takes a seat in
+    this transaction. Both queries have served their purpose. So if the call later releases the seat, by `SET
+    free = free + 1`, this UPDATE does not depend on them. `earlier` has the statements before this UPDATE.
     """
     writes = [other for other in earlier if other.write and other.write.table == table]
     for query in queries:
@@ -315,10 +312,7 @@ def _undecided(
 
 
 def _extremes(sql: str) -> frozenset[str]:
-    """Return the columns that an UPDATE sets as in `seen = max(seen, 5)` or `low = min(low, 5)`.
-
-    Before such a write, a condition on an old value does no harm: SQLite itself compares the current value.
-    """
+    """Return the columns that an UPDATE sets as in `seen = max(seen, 5)`: a guard on these does no harm."""
     if not (change := parse_change(sql)):
         return frozenset()
     matches = {column: _EXTREME.fullmatch(value) for column, value in parse_sets(change.sets).items()}
@@ -335,33 +329,33 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
     """Return GUARDED or MAYBE_GUARDED for a query and a write; None without a guard.
 
-    Only a guard on `columns` counts: SQLite computes new values of these columns in the write.
+    Only a guard on `columns` counts. The write sets these columns as in `SET n = n - 1`.
     """
     assert statement.write
     read = query.reads[statement.write.table]
     if query.script and statement.script:
         tested = statement.script.conditions | statement.script.otherwise
         return GUARDED if (query.script.results - (read - columns)) & tested else MAYBE_GUARDED
-    by_rows = bool(columns & conditions(query.sql))
-    guard = guard_between(query.stack, statement.stack, columns, read, by_rows)
+    absence_counts = bool(columns & conditions(query.sql))
+    guard = guard_between(query.stack, statement.stack, columns, read, absence_counts)
     if guard and not guard.on_other_columns:
         return GUARDED if guard.exists else None
     return GUARDED if guard and guard.exists else MAYBE_GUARDED
 
 
 def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
-    """Return whether the write `between` has used the result of `query`, so that `later` needs no check.
+    """Return whether a safe write, which runs after `query` and before the write `later`, used the result.
 
-    `between` runs after the query and before the write `later`. By its SQL or in its transaction, `between`
-    checks the current data, so it notices a change by another process since the query.
+    For example: `SELECT n`, then the safe write `SET n = 5 WHERE n = 4`, then `later`. The safe write
+    (`between`) notices a change by another process since the query, so `later` is no race.
     """
     write = between.write
     if not write or write.table != later.table:
         return False
     is_same = bool(all_keys(write) & all_keys(later))
     if between.shares_snapshot(query):
-        # The query and `between` share a transaction, which ends before `later`. If `later` writes the row of
-        # `between`, another process may have changed the row after that transaction, so `later` may race.
+        # The query and `between` share a transaction, which ends before `later`. After this transaction,
+        # another process may have changed the row. So if `later` writes this row, `later` may race.
         return not is_same
     is_other = later.kind == INSERT or None not in (write.rows, later.rows)
     return (is_same or not is_other) and _depends(between, write, query)
@@ -372,28 +366,26 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
     if write.kind == UPDATE:
         return bool((write.sets - write.computed) & columns)
     if write.kind == DELETE:
-        # If one library call runs both the query and the DELETE, the library call returns the row. So the
-        # user's code cannot read the row count. But the library may check the count (`insists`).
+        # If a single library call runs both the query and the DELETE, it returns the row. So the user's code
+        # cannot read the row count. But the library may check the count (`insists`).
         is_counted = write.insists or (
             write.counted and (query.at, query.spot) != (statement.at, statement.spot)
         )
         if query.counts and not _SELECTS.search(statement.sql):
             # A count does not give the key of the row to delete. The DELETE depends on the count only if a
             # guard tests it, for example to keep the last row.
-            guard = guard_between(query.stack, statement.stack, columns, columns, by_rows=False)
+            guard = guard_between(query.stack, statement.stack, columns, columns, absence_counts=False)
             return not is_counted and (guard is None or guard.exists)
         return query.found is not False and not is_counted
     if write.kind == OVERWRITE and not is_new(write):
-        # If the query found no row, we assume that an OVERWRITE loses nothing. Another process may have added
-        # the row since, but usually from the same data, as in a cache.
+        # If the query found no row, the OVERWRITE probably loses nothing: another process may have added the
+        # row since, but from the same data, as in a cache.
         return query.found is True and _may_take_from(write, columns)
-    # If SQLite assigns the rowid (`numbered`), the primary key cannot refuse the row. So leave out this key,
-    # which is the first.
+    # If SQLite assigns the rowid (`numbered`), the primary key, which is first in `keys`, refuses no row.
     key_columns = {frozenset(key) for _, (key, _) in all_keys(write)}
     keys = write.keys[1:] if write.numbered else write.keys
-    # A unique key refuses the second INSERT, but INSERT OR IGNORE hides this (`unseen`). In that case the key
-    # prevents the race only if a column of the key is in the query's WHERE clause. For a query such as
-    # max(number), all columns of the key must be in the WHERE clause.
+    # A unique key refuses the second INSERT. INSERT OR IGNORE hides this (`unseen`). So the query's WHERE
+    # clause must have a column of the key, or for a query such as max(number) all columns of the key.
     searched = conditions(query.sql) if write.unseen else columns
     refused = any(
         key in key_columns and key <= columns and (key <= searched if query.summarises else key & searched)
@@ -404,40 +396,40 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
 
 
 def _decides_by_all_rows(query: TracedStatement, statement: TracedStatement) -> bool:
-    """Return whether a query without WHERE decides whether an INSERT runs: `if name not in all_names`."""
-    return not conditions(query.sql) and may_depend(query.stack, statement.stack, by_rows=True) is True
+    """Return whether a query without WHERE decides if a write runs: `if name not in names: INSERT`."""
+    return not conditions(query.sql) and may_depend(query.stack, statement.stack, absence_counts=True) is True
 
 
 def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
-    """Return whether a write may depend on a query; False only if the source code shows that it does not.
+    """Return whether a write may depend on a query; False only if the source shows no dependence.
 
-    For example, a call that prints the rows of a query, and then adds an unrelated row, loses nothing.
+    For example, False if a call prints the rows of a query, and then adds an unrelated row.
     """
     if write.kind == DELETE:
         return True
-    by_rows = write.kind == INSERT or bool(write.sets & conditions(query.sql))
+    absence_counts = write.kind == INSERT or bool(write.sets & conditions(query.sql))
     sets = write.sets if write.kind == UPDATE else frozenset[str]()
     others = query.reads[write.table] - sets if sets else frozenset[str]()
-    return may_depend(query.stack, statement.stack, by_rows, sets, others) is not False
+    return may_depend(query.stack, statement.stack, absence_counts, sets, others) is not False
 
 
 def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
-    """Return whether a write may take a value from `columns` of a query, as SQLite does not compute it."""
+    """Return whether a write, such as `SET n = ?`, may have a value from `columns` of a query."""
     if write.sets:
         return bool((write.sets - write.computed) & columns)
-    # If `sets` is empty, the write sets all columns. Values that SQLite computes do not come from the query,
-    # nor do keys.
+    # If `sets` is empty, the write sets all columns. Keys, and values that SQLite computes, do not come from
+    # the query.
     return not write.computed or bool(columns.difference(write.computed, *write.keys))
 
 
-# DEFERRED, MIXED and FORKED: a transaction or connection is used in a wrong way.
+# DEFERRED, MIXED and FORKED: wrong use of a transaction or connection.
 
 
 def _deferred(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     firsts: dict[int, TracedStatement | None] = {}
-    """First query of each transaction, by its number; None before the first."""
+    """First query of each transaction, by number of the transaction; None before its first query."""
     can_fail: set[int] = set()
-    """Numbers of DEFERRED transactions without a write so far: their first write can fail."""
+    """Numbers of the transactions that began DEFERRED and have not written: their first write can fail."""
     for statement in call:
         if statement.transaction not in firsts:
             firsts[statement.transaction] = None

@@ -1,8 +1,7 @@
-"""Rows that an SQL statement will read or write, and their new values.
+"""Rows that an SQL statement will read or write, found by a query before the statement runs.
 
-The rows are found before the statement runs, by a query with its condition: `UPDATE job SET done = 1 WHERE id
-= 7` will write the rows of `SELECT id FROM job WHERE id = 7`. For some statements, such as UPDATE ... FROM,
-the rows are unknown.
+For example, `UPDATE job SET done = 1 WHERE id = 7` will write the rows of `SELECT id FROM job WHERE id = 7`.
+For some statements, such as UPDATE ... FROM, the rows are unknown.
 """
 
 from __future__ import annotations
@@ -21,29 +20,29 @@ from typing import Any, NamedTuple
 from sqlstress.options.sql_text import SQLITE, Token
 
 KeyValue = tuple[tuple[str, ...], tuple[Any, ...]]
-"""Columns of a unique key, and a row's values in these columns."""
+"""Columns of a unique key, and a row's values in these columns, such as (("id",), (7,))."""
 Row = frozenset[KeyValue]
-"""Row of a table, represented by its values in all unique keys."""
+"""Row of a table, represented by its unique keys, such as {(("id",), (7,)), (("name",), ("Ann",))}."""
 RunQuery = Callable[[str], list[tuple[Any, ...]]]
-"""Function that runs a query and returns the rows."""
+"""Function that runs an SQL query and returns the rows."""
 
 _MAX_ROWS = 20
-"""Maximum number of rows of a statement; if there are more, the rows count as unknown."""
+"""Maximum number of rows that a statement reads or writes. Of a larger statement the rows are unknown."""
 _NOW_TOLERANCE_S = 5.0
-"""Maximum age of a time that counts as the current time, in seconds."""
+"""Maximum age, in seconds, of a value that counts as the current time in `is_now`."""
 _QUOTES = "\"`[]'"
 _ENDS = ("returning", "order", "limit")
 _COMPARED = re.compile(r"^[\w.\"`[\] ]+ =(?: =)? (?:x )?'((?:[^']|'')*)' $", re.IGNORECASE)
-"""Pattern of a condition that compares a column with a text, in SQL with a space after each token."""
+"""Pattern of `name = 'Ann' ` with a group for the text. The SQL has a space after each token."""
 _WIDENING_WORDS = {"or", "not", "case", "union"}
-"""Words with which a query may find rows although a comparison is false."""
+"""Words with which a query may find rows although a comparison is false, as in `name = 'Ann' OR n > 0`."""
 
 
 class WrittenTable:
-    """Table that a statement reads or writes, with its unique keys."""
+    """Table that a statement reads or writes. Its methods find the rows before the statement runs."""
 
     def __init__(self, name: str, keys: Sequence[frozenset[str]], query: RunQuery) -> None:
-        """`keys` has the columns of each unique key. If `keys` is empty, the rowid is the key."""
+        """`keys` has the columns of each unique key; if empty, the rowid is the key. `query` runs SQL."""
         self._name, self._query = name, query
         columns = [tuple(sorted(key)) for key in keys if key]
         self._keys = columns or [("rowid",)]
@@ -54,10 +53,10 @@ class WrittenTable:
         return self._select(*source[:3]) if source else None
 
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
-        """Return two items for each column that an UPDATE sets, by name; empty if the SQL is not understood.
+        """Return (is old, value) for each column that an UPDATE sets; empty if the SQL is not understood.
 
-        The first item is whether all rows already have the new value. The second item is the new value. If
-        rows get different values, this is the smallest value, as an example.
+        "is old" is whether all rows already have the new value. If rows get different values, the smallest is
+        returned. For example, {"n": (False, 5)} for `SET n = 5`, if n is 4.
         """
         source = parse_change(sql)
         if not source or not (values := parse_sets(source.sets)):
@@ -70,12 +69,12 @@ class WrittenTable:
         return {name: (bool(same), value) for name, (same, value) in zip(values, pairs, strict=True)}
 
     def has_triggers(self) -> bool:
-        """Return whether a trigger may write the table: the trigger's SQL contains the table's name."""
+        """Return whether a trigger may write the table, because the trigger's SQL has the table's name."""
         condition = f"instr(lower(sql), lower({sql_literal(self._name)}))"
         return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {condition}"))
 
     def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
-        """Return an INSERT's rows with new keys, and its rows with an existing key; None if unknown."""
+        """Return two sets: an INSERT's rows with new keys, and with existing keys; None if unknown."""
         parts = _parse_insert(sql)
         if not parts:
             return None
@@ -94,15 +93,12 @@ class WrittenTable:
         return rows - there, there
 
     def queried(self, sql: str) -> frozenset[Row] | None:
-        """Return the rows that a query of only this table reads; None if unknown."""
+        """Return the rows that a query reads; None if unknown. The query reads no other table."""
         source = _single_table_source(sql)
         return self._select("", source, "") if source else None
 
     def checked(self) -> frozenset[str]:
-        """Return the words in the table's CHECKs, and in its triggers that may raise an error.
-
-        The words include the columns whose values a CHECK or trigger can refuse.
-        """
+        """Return all words in CHECKs and in triggers with RAISE, among them the columns they test."""
         condition = f"lower(tbl_name) = lower({sql_literal(self._name)})"
         texts = self._query(
             f"SELECT type, sql FROM sqlite_master WHERE type IN ('table', 'trigger') AND {condition}"
@@ -110,7 +106,7 @@ class WrittenTable:
         return frozenset(word for kind, text in texts for word in _refusing_words(kind, text or ""))
 
     def with_rowid(self, number: int) -> frozenset[Row] | None:
-        """Return a set with the row whose rowid is `number`; None if unknown."""
+        """Return a set with the row whose rowid is `number`; the set is empty if there is none."""
         return self._select("", _quoted(self._name), f"WHERE rowid = {number}")
 
     def _select(self, before: str, table: str, condition: str) -> frozenset[Row] | None:
@@ -133,7 +129,7 @@ class WrittenTable:
 
 
 def is_now(value: object) -> bool:
-    """Return whether a value is the current time, as text, or in s or ms since 1970."""
+    """Return whether a value is the current time, as ISO text, or in s or ms since 1970."""
     times: list[float] = []
     if isinstance(value, (int, float)):
         times = [value, value / 1000]
@@ -147,17 +143,16 @@ def is_now(value: object) -> bool:
 
 @lru_cache
 def conditions(sql: str) -> frozenset[str]:
-    """Return all words after WHERE in a query, among them the columns of the conditions."""
+    """Return all words after WHERE, such as {"n", "limit"} for `WHERE n > 0 LIMIT 1`."""
     words = [_plain(token) for token in SQLITE.tokens(sql) if token.kind in ("word", "quoted")]
     return frozenset(words[words.index("where") + 1 :]) if "where" in words else frozenset()
 
 
 @lru_cache
 def condition_text(sql: str) -> str | None:
-    """Return the WHERE clause of a query, UPDATE or DELETE in lower case; empty if there is none.
+    """Return a statement's WHERE clause in lower case, to compare it with another; empty if there is none.
 
-    The result is None if a join, subquery or limit may change which rows match. INSERT ... SELECT counts as a
-    query.
+    The result is None if a join, subquery or limit also decides which rows match.
     """
     words = [token for token in _outer_words(sql) if token.kind == "word"]
     plain = [_plain(token) for token in words]
@@ -172,7 +167,7 @@ def condition_text(sql: str) -> str | None:
 
 @lru_cache
 def searches_range(sql: str) -> bool:
-    """Return whether a WHERE clause has a range, such as `start < ?`, that no unique key can protect."""
+    """Return whether a WHERE clause has a range such as `start < ?`, or LIKE or GLOB."""
     kinds = ("space", "quoted", "end")
     words = [token.text.lower() for token in SQLITE.tokens(sql) if token.kind not in kinds]
     after = " ".join(words[words.index("where") + 1 :]) if "where" in words else ""
@@ -181,7 +176,7 @@ def searches_range(sql: str) -> bool:
 
 
 def searches_for_any(sql: str, texts: Collection[str]) -> bool:
-    """Return whether a query only finds rows with one of `texts` in a column; False in case of doubt."""
+    """Return whether a query only finds rows with one of `texts`, as in `id = 'a1b2'`; False if in doubt."""
     if not texts:
         return False
     tokens = [token for token in SQLITE.tokens(sql) if token.kind not in ("space", "end")]
@@ -199,7 +194,7 @@ def searches_for_any(sql: str, texts: Collection[str]) -> bool:
 
 
 def _compared_values(tokens: Iterable[Token]) -> Iterator[str]:
-    """Yield the compared texts in conditions joined by AND, such as "Ann" for `name = 'Ann' AND n > 0`."""
+    """Yield the texts in comparisons that AND connects, such as "Ann" for `name = 'Ann' AND n > 0`."""
     groups, depth, condition = 0, 0, ""
     for token in tokens:
         if token.text == "(" and not condition:  # The parenthesis groups conditions.
@@ -221,13 +216,13 @@ def _compared_values(tokens: Iterable[Token]) -> Iterator[str]:
 
 
 def may_ignore(sql: str) -> bool:
-    """Return whether a statement may skip its write without an error: OR IGNORE or DO NOTHING."""
+    """Return whether an INSERT or UPDATE has OR IGNORE or DO NOTHING, and so may write no row."""
     words = (_plain(token) for token in SQLITE.tokens(sql) if token.kind == "word")
     return any(pair in (("or", "ignore"), ("do", "nothing")) for pair in pairwise(words))
 
 
 def random_texts(drawn: bytes) -> tuple[str, ...]:
-    """Return random bytes in the text formats that programs use for ids: hexadecimal, base64, UUID."""
+    """Return random bytes in text formats in which a program may store them: hexadecimal, base64, UUID."""
     encoded = (base64.b64encode(drawn), base64.urlsafe_b64encode(drawn), base64.b32encode(drawn))
     uuids = (uuid.UUID(bytes=drawn, version=4),) if len(drawn) == 16 else ()
     return (
@@ -257,7 +252,7 @@ class ChangeParts(NamedTuple):
 
 
 def _single_table_source(sql: str) -> str:
-    """Return a query's text after FROM; empty if it has a subquery, grouping or LIMIT."""
+    """Return a query's text after FROM; empty if the query has a subquery, grouping or LIMIT."""
     words = [token for token in SQLITE.tokens(sql) if token.kind == "word"]
     plain = [_plain(token) for token in words]
     source = _find_word(_outer_words(sql), "from")
@@ -309,7 +304,10 @@ def parse_change(sql: str) -> ChangeParts | None:
 
 
 def parse_sets(sets: str) -> dict[str, str]:
-    """Return the expression of each column in a SET clause, without lists such as `(a, b) = (1, 2)`."""
+    """Return the new value of each column in a SET clause, such as {"n": "n + 1"} for `n = n + 1`.
+
+    The result is empty for a clause with a list, such as `(a, b) = (1, 2)`.
+    """
     depth, begins = 0, [0]
     for token in SQLITE.tokens(sets):
         depth += (token.text == "(") - (token.text == ")")
@@ -321,7 +319,7 @@ def parse_sets(sets: str) -> dict[str, str]:
 
 
 def _parse_insert(sql: str) -> tuple[list[str], str] | None:
-    """Return the columns that an INSERT names, and a query for its rows; None if `sql` is not understood."""
+    """Return the columns of an INSERT, and a query for its rows, such as "VALUES (7)"; None if unknown."""
     outer = _outer_words(sql)
     into, query = _find_word(outer, "into"), _find_word(outer, "values", "select", "default")
     verb = _find_word(outer, "insert", "replace")
@@ -360,7 +358,7 @@ def _quoted(name: str) -> str:
 
 
 def sql_literal(value: Any) -> str:
-    """Return a value as an SQL literal."""
+    """Return a value as an SQL literal, such as "'Ann'" for a text."""
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)

@@ -1,8 +1,8 @@
-"""Traced SQL statements, with the facts that the rehearsal records about each statement.
+"""Traced SQL statements, each with facts that show whether the statement can be part of a race.
 
 The rehearsal, a test run before the measurement, calls each of the user's transactions a few times without
 load. The trace of a call has its SQL statements in order. A statement is a query, which only reads, or a
-write.
+write. A row count is the number of rows that a statement wrote, as in `cursor.rowcount`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sqlstress.races.touched import Row
 from sqlstress.recording.callers import StackEntry
 
 UPDATE, DELETE, INSERT, OVERWRITE = "update", "delete", "insert", "overwrite"
-"""Kinds of writes. OVERWRITE is an INSERT that replaces existing rows."""
+"""Kinds of writes. OVERWRITE is INSERT OR REPLACE, or an INSERT with ON CONFLICT DO UPDATE."""
 
 Table = tuple[str, str]
 """Database file and table name."""
@@ -28,41 +28,41 @@ class Write(NamedTuple):
     """UPDATE, DELETE, INSERT or OVERWRITE."""
 
     sets: frozenset[str] = frozenset()
-    """Columns that the statement sets; empty for a plain INSERT.
+    """Columns that an UPDATE sets, or ON CONFLICT DO UPDATE; empty for a plain INSERT and DELETE.
 
-    If SQLite computes a value, columns that get the current time are left out, as in `SET n = n + 1, at = ?`:
-    the time comes from the clock, not from an earlier query.
+    In `SET n = n + 1, at = ?` the column `at` is left out if it gets the current time. The time comes from
+    the clock, not from an earlier query.
     """
     computed: frozenset[str] = frozenset()
-    """Columns whose new values SQLite computes from columns of the table, as in `SET n = n + 1`."""
+    """Columns whose new values SQLite computes, such as n in `SET n = n + 1`."""
     wheres: frozenset[str] = frozenset()
     """Columns of the table in the WHERE clause; for INSERT ... SELECT, all columns that it reads."""
     keys: tuple[frozenset[str], ...] = ()
     """Columns of each unique key of the table, first the primary key."""
     kept: frozenset[str] = frozenset()
-    """Columns that an UPDATE sets to the value that each of its rows already has."""
+    """Columns that an UPDATE sets to the value that the rows already have, as an ORM may do."""
     cascades: str = ""
-    """Child table that ON DELETE changes if the statement replaces a row; empty if there is none."""
+    """Table that ON DELETE changes if INSERT OR REPLACE deletes the old row; empty if there is none."""
     numbers: Mapping[str, int] = {}
-    """Integers that an UPDATE writes in place of other values, by column; no computed values or times."""
+    """New values that an UPDATE sets as in `SET n = 5`, by column; only integers, without times."""
     counted: bool = False
-    """Whether the user's code seems to read the row count (number of written rows)."""
+    """Whether the user's code seems to read the row count of the statement, or RETURNING."""
     insists: bool = False
-    """Whether a library, such as an ORM, raises an error if the row count is not the expected number."""
+    """Whether a library, such as an ORM, raises an error if the row count is unexpected."""
     unseen: bool = False
-    """Whether the statement may write no row without an error, and the user's code reads no row count."""
+    """Whether the code does not notice if the UPDATE or INSERT OR IGNORE writes no row."""
     trusts_id: bool = False
-    """Whether the user's code reads the id of the last row, and never the row count."""
+    """Whether the user's code reads `lastrowid` after the statement, and never the row count."""
     rows: frozenset[Row] | None = None
-    """Rows that the statement changes, removes or adds; None if unknown."""
+    """Rows that the statement changes, removes or adds, by their keys; None if unknown."""
     existing: frozenset[Row] = frozenset()
-    """Rows of an INSERT whose keys already existed in the table."""
+    """Rows of an INSERT whose key already exists in the table, so that they are skipped or replaced."""
     numbered: bool = False
-    """Whether SQLite assigned the rowid of the new row, so that the primary key cannot refuse the row."""
+    """Whether SQLite assigned the rowid of the new row. If so, the primary key cannot refuse the row."""
     reuses_ids: bool = False
     """Whether SQLite may give the new row the rowid of a deleted row; False with AUTOINCREMENT."""
     refused: frozenset[str] = frozenset()
-    """Columns that the statement sets, and whose values a CHECK or trigger can refuse."""
+    """Columns in `sets` whose values a CHECK or trigger can refuse, as with CHECK (n >= 0)."""
 
 
 class ScriptUse(NamedTuple):
@@ -77,22 +77,22 @@ class ScriptUse(NamedTuple):
 
 
 class TracedStatement(NamedTuple):
-    """SQL statement that a call of a user's transaction ran, with facts about the statement."""
+    """SQL statement that a call of a user's transaction ran, with its columns, rows and locks."""
 
     sql: str
     at: str
     """Line of the user's code that ran the statement, such as "bank.py:27"."""
     spot: int = 0
-    """Number of the position in the code, as a line may run several statements; 0 if unknown."""
+    """Number of the position in the code, since a line may run several statements; 0 if unknown."""
     transaction: int = 0
     """Number of the transaction; each statement in autocommit mode has its own number."""
     snapshot: int = 0
-    """Number of the transaction whose snapshot the statement reads; 0 means the statement's transaction.
+    """Number of the transaction whose snapshot (state of the database) the statement reads.
 
-    If a query of an earlier transaction still has unfetched rows, its snapshot stays in use.
+    0 means its own transaction. An earlier transaction's snapshot stays in use while a query has more rows.
     """
     runner: int = 0
-    """Id of the asyncio task that ran the statement, else of the thread."""
+    """Id of the asyncio task that ran the statement, or of the thread if there was no task."""
     in_background: bool = False
     """Whether the statement ran in a background thread, for which the call did not wait."""
     reads: Mapping[Table, frozenset[str]] = {}
@@ -100,19 +100,19 @@ class TracedStatement(NamedTuple):
     in_wal: bool = False
     """Whether all databases of the connection are in WAL mode."""
     write: Write | None = None
-    """Direct effect of the statement on a table; None for a query."""
+    """Effect of the statement on the table that it writes; None for a query."""
     found: bool | None = None
-    """Whether a query returned a row, or its EXISTS was true; None if unknown."""
+    """Whether a query returned a row, or for `SELECT EXISTS (...)`, returned 1; None if unknown."""
     seeks_drawn: bool = False
-    """Whether a query only finds rows with a random value of this call, such as a UUID."""
+    """Whether a query can only find rows with a random value, such as a UUID that this call made."""
     summarises: bool = False
-    """Whether a query's result depends on rows that it may not return: count, max, ORDER BY, LIMIT."""
+    """Whether a query has count, max, ORDER BY or LIMIT: rows that it does not return may decide."""
     counts: bool = False
-    """Whether a query returns only a count or a sum, and so no key of a row."""
+    """Whether a query returns only a count, sum or average, and so no key of a row."""
     forked: bool = False
-    """Whether a forked process ran the statement on an inherited connection."""
+    """Whether a forked process ran the statement on a connection of its parent process."""
     locks: frozenset[tuple[int, int, int]] = frozenset()
-    """File locks of the process: device, inode, and a number that is new for each lock."""
+    """Files that the user's code has locked: device, inode, and a number that is new for each lock."""
     rows: frozenset[Row] | None = None
     """Rows that a query reads; None if unknown."""
     stack: tuple[StackEntry, ...] = ()
@@ -121,8 +121,8 @@ class TracedStatement(NamedTuple):
     """Variables of the SQL script that ran the statement; None for Python code."""
 
     def shares_snapshot(self, other: TracedStatement) -> bool:
-        """Return whether two statements read the same snapshot of the database.
+        """Return whether two statements read the same snapshot of the database, as in one transaction.
 
-        If so, a write by another process between the two statements cannot go unnoticed.
+        If another process writes between them, SQLite refuses later writes of this transaction.
         """
         return (self.snapshot or self.transaction) == (other.snapshot or other.transaction)

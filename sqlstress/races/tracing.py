@@ -1,9 +1,12 @@
 """Tracer: records the SQL statements of this process, and the tables and columns that they use.
 
-SQLite's trace callback reports each statement before it runs. The tracer runs EXPLAIN with the statement on
-the same connection, so that SQLite reports each table and column to the authorizer callback. The tracer also
-runs each query, to see the first row. All this is slow, so the tracer is only used in the rehearsal: a few
-calls of the user's transactions without load. Connections of sqlite3 and apsw are traced.
+The tracer is slow, so it is only used in the rehearsal: a few calls of the user's transactions without load,
+in a test run before the measurement. Connections of sqlite3 and apsw are traced, in three steps:
+
+1. SQLite's trace callback reports each statement before the statement runs.
+2. The tracer runs EXPLAIN with the statement on the same connection. SQLite prepares the EXPLAIN, and reports
+   each table and column of the statement to the authorizer callback (an event).
+3. The tracer also runs each query itself, to see whether it finds a row.
 
 Sources: https://www.sqlite.org/c3ref/set_authorizer.html, https://docs.python.org/3/library/audit_events.html
 """
@@ -52,12 +55,12 @@ from sqlstress.recording.failures import LEAD
 
 _MAX_SQL_CHARS = 300
 MAX_STATEMENTS = 200
-"""Maximum number of recorded statements per call; later statements are skipped."""
+"""Maximum number of recorded statements per call of a transaction; later statements are skipped."""
 
 Events = list[tuple[Any, ...]]
-"""Events of an authorizer: (action, table, column, database, trigger or view).
+"""Calls of SQLite's authorizer callback: (action, table, column, database, trigger or view).
 
-The action is a code such as SQLITE_READ. The last item is None if the statement itself makes the access.
+The action is a code such as SQLITE_READ. The last item is None if no trigger or view makes the access.
 """
 
 _ROWID = ("rowid", "oid", "_rowid_")
@@ -74,25 +77,25 @@ _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
 _COUNTS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(count|sum|total|avg)\s*\(", re.IGNORECASE)
 _LEADS = re.compile(LEAD, re.DOTALL)
 _EXPLAINABLE = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
-"""Pattern of statements that EXPLAIN can prepare without side effects: no schema changes."""
+"""Pattern of statements with which the tracer runs EXPLAIN: queries and writes, no schema changes."""
 _WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 
 
 class Tracer:
-    """Recorder of the SQL statements on connections that are opened after `start`."""
+    """Recorder of the SQL statements on all connections that this process opens after `start`."""
 
     def __init__(self) -> None:
         self.call: list[TracedStatement] = []
         """Statements of the current call of a transaction, in order."""
         self.place = ""
-        """Position of an SQL script's next statement, such as "a.sql:3", set by the worker."""
+        """Position of an SQL script's next statement, such as "a.sql:3", which the worker process sets."""
         self.script: ScriptUse | None = None
-        """Variables of an SQL script's next statement, set by the worker."""
+        """Variables of an SQL script's next statement, which the worker process sets."""
         self._frames: UserFrames | None = None
         """Finder of lines in the user's Python code; None for SQL scripts."""
         self.is_shared = False
-        """Whether a trace ended because several threads used the connection at once."""
+        """Whether the trace of a connection ended early, because several threads use the connection."""
         self.numbers = count(1)
         self.forks = ForkReports()
         self.files = FileLocks()
@@ -140,7 +143,7 @@ class Tracer:
         connection.authorizer = traced.authorize
 
         def begins(source: Any, sql: str, _: Any) -> bool:
-            # `source` is a cursor; it is a connection if the connection is used as a context manager.
+            # `source` is a cursor, or a connection if the code uses the connection as a context manager.
             traced.begins(getattr(source, "expanded_sql", sql))
             return True
 
@@ -152,13 +155,13 @@ class Tracer:
 
 
 class ForkReports:
-    """Pipe for reports of SQL statements that forked processes run on inherited connections."""
+    """Pipe by which forked processes report SQL statements on connections of their parent process."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
 
     def send(self, sql: str, at: str) -> None:
-        """Send a statement and its line from a forked process to the parent process."""
+        """Send a statement, and its line of code `at`, from a forked process to the parent process."""
         os.write(self._writer, json.dumps((sql[:_MAX_SQL_CHARS], at)).encode() + b"\n")
 
     def drain(self) -> list[TracedStatement]:
@@ -170,7 +173,7 @@ class ForkReports:
 
 
 class FileLocks:
-    """Recorder of the files that this process has locked exclusively, by Python's audit events."""
+    """Record of the files that this process has locked exclusively, as by `fcntl.flock`."""
 
     _UNIX, _WINDOWS = ("fcntl.flock", "fcntl.lockf"), "msvcrt.locking"
     _EXCLUSIVE = 2
@@ -182,10 +185,8 @@ class FileLocks:
         self._lock_count = 0
 
     def handle_event(self, event: str, args: tuple[Any, ...]) -> None:
-        """Record a lock or unlock, which Python announces before the system call.
-
-        The system call will succeed, because no other process uses the files of a rehearsal.
-        """
+        """Record a lock or unlock by an audit event, which Python sends before the system call."""
+        # The system call will succeed, because no other process uses the files of a rehearsal.
         if event not in (*self._UNIX, self._WINDOWS):
             return
         descriptor = args[0]  # The event has the descriptor, even if the code passed a file object.
@@ -197,7 +198,7 @@ class FileLocks:
                 self._held[descriptor] = (*self._file(descriptor), self._lock_count)
 
     def held_locks(self) -> frozenset[tuple[int, int, int]]:
-        """Return the file locks that this process holds now, without locks of closed files."""
+        """Return the locks that this process holds now: device, inode, number. A close ends a lock."""
         locks = set()
         for descriptor, lock in [*self._held.items()]:
             with suppress(OSError):
@@ -211,24 +212,22 @@ class FileLocks:
 
 
 class RandomValues:
-    """Recorder of the random values that a call gets by os.urandom, secrets or uuid4, as ids of rows."""
+    """Recorder of random values from os.urandom, secrets or uuid4, which a call may use as ids of rows."""
 
     _FEWEST, _LONGEST = 8, 64
-    """Minimum and maximum length of recorded values, in bytes; shorter values may repeat by chance."""
+    """Minimum and maximum length of a recorded value, in bytes. Shorter values may repeat by chance."""
     _MOST = 10_000
-    """Maximum number of recorded values, in all text formats."""
+    """Maximum number of recorded texts. Each value yields several texts, such as hexadecimal and base64."""
     _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
 
     def __init__(self) -> None:
         self.texts: deque[str] = deque(maxlen=self._MOST)
-        """Values of the current call, in each text format that programs use."""
+        """Random values of the current call as texts, such as hexadecimal and base64."""
         self._draw = os.urandom
 
     def start(self) -> None:
-        """Replace os.urandom, and its copy in the module random, by a function that records values.
-
-        Code that has already imported a function by name keeps the original.
-        """
+        """Replace os.urandom, and its copy in the module random, by a function that records the values."""
+        # Code that has already imported a function by name keeps the original.
         for module, name in self._FUNCTIONS:
             setattr(module, name, self._record)
 
@@ -244,17 +243,17 @@ class RandomValues:
 
 
 class TracedConnection:
-    """Connection of sqlite3 or apsw whose statements a tracer records."""
+    """Recorder of the statements of a single connection of sqlite3 or apsw, for a tracer."""
 
     def __init__(self, tracer: Tracer, connection: Any) -> None:
         self._tracer, self._connection = tracer, connection
         self._events: Events = []
-        """Authorizer events of the statement in EXPLAIN."""
+        """Authorizer events of the tracer's last statement, such as an EXPLAIN."""
         self._events_by_sql: dict[str, Events] = {}
         self._runs_ours = False
-        """Whether the tracer itself runs a statement, which is not traced."""
+        """Whether the tracer itself is running a statement, such as EXPLAIN, which is not recorded."""
         self._transaction = self._snapshot = 0
-        """Number of the current transaction, and of the transaction whose snapshot is read; 0 at first."""
+        """Number of the current transaction, and of the transaction that began the snapshot; 0 at first."""
         self._files: dict[str, str] = {}
         """Path of each database by schema, such as "main"."""
         self._in_wal = False
@@ -262,21 +261,21 @@ class TracedConnection:
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
         """Columns of the unique keys of each table, first the primary key, by table name."""
         self._pending_insert: tuple[TracedStatement, tuple[int, int]] | None = None
-        """Last INSERT of a row that is still unknown, and the `_insert_state` before the INSERT; or None."""
+        """Last INSERT, until its rowid is known, and the `_insert_state` before the INSERT; or None."""
         self._pid = os.getpid()
         self._task: Any = None
-        """Asyncio task that waited for the last statement, if a thread ran it; else None."""
+        """Asyncio task that waited for the last statement, if a thread ran the statement; else None."""
         self._runner = 0
         """Id of the task or thread that ran the last statement."""
 
     def authorize(self, *event: Any) -> int:
-        """Allow each access. Record the access if the tracer is running EXPLAIN or a query of its own."""
+        """Allow an access, as SQLite's authorizer callback. Record it if the tracer is running EXPLAIN."""
         if self._runs_ours:
             self._events.append(event)
         return 0
 
     def begins(self, sql: str) -> None:
-        """Record a statement that is about to run, with facts about the statement."""
+        """Record a statement that is about to run, with its tables, columns and rows."""
         sql = _LEADS.sub("", sql, count=1)
         if self._runs_ours or sql.startswith("--"):
             return  # The tracer itself, or a trigger, runs the statement.
@@ -368,15 +367,15 @@ class TracedConnection:
         return None
 
     def _has_open_query(self) -> bool:
-        """Return whether the connection has an open query, so that SQLite refuses a checkpoint."""
-        try:
+        """Return whether a query of the connection still has rows to fetch."""
+        try:  # During such a query, SQLite refuses a checkpoint.
             self._rows("PRAGMA main.wal_checkpoint(noop)")
         except Exception as error:  # An error of sqlite3 or apsw.
             return "table is locked" in str(error)
         return False
 
     def _complete_insert(self) -> None:
-        """Record the rowid that SQLite assigned to the row of the last INSERT."""
+        """Add the new row to the record of the last INSERT, now that SQLite has assigned its rowid."""
         pending, self._pending_insert = self._pending_insert, None
         call = self._tracer.call
         if not pending or pending[0] not in call or (state := self._insert_state()) == pending[1]:
@@ -388,7 +387,7 @@ class TracedConnection:
             call[call.index(statement)] = statement._replace(write=write)
 
     def _insert_state(self) -> tuple[int, int]:
-        """Return the last inserted rowid, and the number of rows that the connection changed."""
+        """Return the last inserted rowid, and the number of rows that the connection has changed so far."""
         ((number, changes),) = self._rows("SELECT last_insert_rowid(), total_changes()")
         return number, changes
 
@@ -409,11 +408,8 @@ class TracedConnection:
         return any(row) if row and _EXISTS.search(sql) else row is not None
 
     def _shows_first_rows(self, sql: str) -> bool:
-        """Return whether a query has ORDER BY, so that code may use only the first rows, or LIMIT.
-
-        A LIMIT that cuts off no row does not count: an ORM's `get` uses LIMIT 2 to test that the row is
-        unique.
-        """
+        """Return whether a query has ORDER BY or LIMIT, so that its first row depends on other rows."""
+        # A LIMIT that cuts off no row does not count: ORMs use LIMIT 2 to test that a row is unique.
         limit = None if _ORDERED.search(sql) else _LIMIT.search(sql)
         if not limit:
             return bool(_ONE_OF_MANY.search(sql))
@@ -421,14 +417,13 @@ class TracedConnection:
         return len(self._rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
-        """Return a statement's effect by its authorizer events; None for queries and temporary tables."""
+        """Return a statement's effect, from its authorizer events; None for queries and temporary tables."""
         direct = [event for event in events if event[4] is None]
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):
             return None
         kind, table = _WRITES[first[0]], self._table(first[1], first[3])
-        # For each column that is set, SQLite first reports the columns in the new value, then the column
-        # itself. The columns in the WHERE clause come at the end.
+        # For `SET a = b WHERE c = 1`, SQLite reports b, then a, and at the end c.
         sets = [n for n, event in enumerate(events) if event[0] == sqlite3.SQLITE_UPDATE and event in direct]
         last = sets[-1] if sets else -1
         columns = [
@@ -450,8 +445,8 @@ class TracedConnection:
         computed = frozenset(
             _column(events[position][2])
             for previous, position in pairwise((-1, *sets))
-            # In an UPDATE, columns of keys do not count, either: `SET n = CASE WHEN id = ? THEN ? END` reads
-            # the key id, but n does not get a value from id. Exception: in `SET id = id + 1` the key counts.
+            # A column of a key does not count: in `SET n = CASE WHEN id = ? THEN ? END`, n does not get a
+            # value from id. Exception: `SET id = id + 1`.
             if any(
                 previous < n < position
                 for n, column in columns
@@ -480,7 +475,7 @@ class TracedConnection:
         return next((str(name) for (name,) in self._rows(query)), "") if is_on else ""
 
     def _replaces(self, table: str, sql: str) -> bool:
-        """Return whether a plain INSERT replaces rows, because a key is declared ON CONFLICT REPLACE."""
+        """Return whether an INSERT replaces rows, because the schema has UNIQUE ON CONFLICT REPLACE."""
         if _INSERTS_OR.search(sql):
             return False
         return bool(_REPLACING.search(self._definition(table)))
@@ -497,7 +492,7 @@ class TracedConnection:
         return write._replace(rows=inserted[0], existing=inserted[1]) if inserted else write
 
     def _with_values(self, write: Write, sql: str) -> Write:
-        """Return a copy of an UPDATE with `kept` and `numbers`, and without current times (see `Write`)."""
+        """Return an UPDATE with its new values: `kept` (unchanged columns) and `numbers` (integers)."""
         if write.kind != UPDATE:
             return write
         target = self._target(write.table[1])
@@ -511,6 +506,7 @@ class TracedConnection:
             for column, (_, value) in assignments.items()
             if type(value) is int and column not in {*kept, *now, *write.computed}
         }
+        # Leave out columns that get the current time. It comes from the clock, not from an earlier query.
         times = now if write.computed else set[str]()
         return write._replace(kept=frozenset(kept), sets=write.sets - (times - write.wheres), numbers=numbers)
 
@@ -520,7 +516,7 @@ class TracedConnection:
         return write._replace(refused=self._target(write.table[1]).checked() & write.sets)
 
     def _table(self, name: str, database: str | None) -> Table:
-        """Return file and name of a table. `database` is "main" or the name of an attached database."""
+        """Return the file and name of a table. `database` is "main" or the name of an attached database."""
         label = database or "main"
         if label not in self._files:
             databases = self._rows("PRAGMA database_list")
@@ -546,12 +542,12 @@ class TracedConnection:
 
 
 def _is_shared(table: str, database: str | None) -> bool:
-    """Return whether a table is the user's, and not temporary, so that other connections can see it."""
+    """Return whether a table belongs to the user, and is not temporary."""
     return database != "temp" and not table.startswith("sqlite_")
 
 
 def _compares_part_of(sql: str, column: str) -> bool:
-    """Return whether WHERE seems to compare only a part of the JSON in `column`, not the whole value."""
+    """Return whether WHERE compares only a part of the JSON in `column`, as in `data ->> 'n' = 5`."""
     where = sql[max(sql.lower().rfind("where"), 0) :]
     name = rf"[\"`\[]?\b{re.escape(column)}\b[\"`\]]?"
     return bool(re.search(rf"json_extract\s*\(\s*{name}|{name}\s*->", where, re.IGNORECASE))

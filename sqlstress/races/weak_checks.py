@@ -1,18 +1,20 @@
-"""Checks and writes that do not do what they seem to do, in one call of a user's transaction.
+"""Rules for SQL checks and writes, in one call of a user's transaction, that only seem to prevent a race.
+
+A call runs without load, in a test run before the measurement (the rehearsal). The kinds of faults:
 
 - UNREAD_COUNT: `UPDATE ... WHERE id = ? AND state = 'queued'` changes no row if another process was first.
   The call goes on, because it does not read the row count.
-- UNREAD_VERSION: an UPDATE compares and increments a version, and the call does not read the row count. If
-  another process was first, the call ends, but its change is lost.
+- UNREAD_VERSION: `SET version = version + 1 ... WHERE version = ?` is the last write of the call, which does
+  not read the row count. If another process was first, the call's change is lost without an error.
 - UNREAD_ROWS: a call reads the rows that match a condition, and later deletes or marks all rows that match,
   also rows that came in between.
-- SECONDS: an UPDATE compares a time in whole seconds to see whether the row has changed. Two changes within a
-  second have the same time.
+- SECONDS: `SET changed = datetime('now') ... WHERE changed = ?` should notice changes by other processes.
+  But two changes within a second have the same time.
 - LAST_ROW: a call reads max(id) after its INSERT has committed, and may get the row of another process.
 - REUSED_ID: a call remembers the id of a row, and then deletes the row. SQLite gives the id to a later row,
   which then looks like a known row.
-- EXPIRED: a call claims a row for a limited time (a lease). Later it writes the row without a comparison that
-  shows whether the claim still holds.
+- EXPIRED: a call takes a row for a limited time (a lease). Later it writes the row without a comparison that
+  shows whether another process has taken the row since.
 - OLD_ID: INSERT OR IGNORE adds no row if the row exists. The call then reads `lastrowid`, which is the id of
   an earlier row.
 - RESET: INSERT OR REPLACE deletes the old row. Columns that the INSERT does not name get their default value,
@@ -69,33 +71,33 @@ _WHOLE_SECONDS = re.compile(
     r"'\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d')",
     re.IGNORECASE,
 )
-"""Pattern of an SQL value that is a time in whole seconds."""
+"""Pattern of an SQL value that is a time in whole seconds, such as `datetime('now')`."""
 _SUMS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(sum|total)\s*\(", re.IGNORECASE)
 _EQUAL = re.compile(r"(\w+)[\"`\]]?\s*=(?!=)")
-"""Pattern of a condition such as `version = 5`, with the column."""
+"""Pattern of a condition such as `version = 5`, with a group for the column."""
 _LAST_ROW = re.compile(
     r"select\s+max\s*\(\s*[\w.\"]+\s*\)(?:\s+as\s+\w+)?\s+from\s+[\w.\"]+\s*;?\s*$"
     r"|.*\border\s+by\s+[\w.\"]+\s+desc\s+limit\s+1\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""Pattern of a query for the largest value of a column, or for its row."""
+"""Pattern of a query such as `SELECT max(id) FROM t` or `... ORDER BY id DESC LIMIT 1`."""
 
 
 def id_reusing_tables(calls: Iterable[Statements]) -> set[Table]:
-    """Return the tables to which a call adds rows that may get the ids of deleted rows."""
+    """Return the tables in which SQLite may give a new row the id of a deleted row (no AUTOINCREMENT)."""
     writes = (statement.write for call in calls for statement in call)
     return {write.table for write in writes if write and write.reuses_ids}
 
 
 _REPLACE = re.compile(r"\s*(?:insert\s+or\s+)?replace\s+into\s+[^(]+\(([^)]*)\)", re.IGNORECASE)
-"""Pattern of a statement that replaces rows, with its list of columns."""
+"""Pattern of REPLACE or INSERT OR REPLACE, with a group for the list of columns."""
 
 Counters = dict[Table, dict[str, TracedStatement]]
-"""UPDATEs such as `SET n = n + 1`, which compute a column from its old value, by table and column."""
+"""UPDATEs such as `SET n = n + 1`, by table and column."""
 
 
 def counters_of(calls: Iterable[Statements]) -> Counters:
-    """Return the UPDATEs of all calls that compute a column from its old value, as in `SET n = n + 1`."""
+    """Return the UPDATEs of all calls such as `SET n = n + 1`, the first for each column."""
     counters: Counters = {}
     for statement in (statement for call in calls for statement in call):
         write = statement.write
@@ -108,8 +110,7 @@ def counters_of(calls: Iterable[Statements]) -> Counters:
 def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> Iterator[Suspicion]:
     """Yield the possible faults in the checks and writes of a call.
 
-    `reusing` has the tables in which SQLite may give the id of a deleted row to a new row, from
-    `id_reusing_tables`. `counters` is the result of `counters_of`.
+    `reusing` is the result of `id_reusing_tables` for all calls, and `counters` of `counters_of`.
     """
     for index, statement in enumerate(call):
         if not (write := statement.write):
@@ -140,9 +141,9 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
 
 
 def _compared_query(earlier: Statements, statement: TracedStatement, write: Write) -> TracedStatement | None:
-    """Return the query whose result a compare-and-set UPDATE compares; None if there is none.
+    """Return the earlier query whose result an UPDATE compares; None if there is none.
 
-    The query is an earlier query of the call, outside of the UPDATE's transaction.
+    For example: `SELECT n`, and then, in another transaction, `SET n = 5 WHERE n = 4`.
     """
     compared = write.sets & write.wheres
     if not compared:
@@ -163,7 +164,7 @@ def _compared_query(earlier: Statements, statement: TracedStatement, write: Writ
 
 
 def _compares_version(sql: str, write: Write) -> bool:
-    """Return whether an UPDATE compares a version: a column whose next value it computes."""
+    """Return whether an UPDATE compares a version: `SET version = version + 1 WHERE version = ?`."""
     change = parse_change(sql)
     equal = {column.lower() for column in _EQUAL.findall(change.condition)} if change else set[str]()
     return bool(write.sets & write.wheres & write.computed & equal)
@@ -181,10 +182,10 @@ def _compares_seconds(sql: str, write: Write) -> bool:
 def _query_of_all_rows(
     earlier: Statements, statement: TracedStatement, write: Write
 ) -> TracedStatement | None:
-    """Return an earlier query of the rows that a DELETE removes or an UPDATE marks; None if there is none.
+    """Return an earlier query with the WHERE clause of a DELETE or UPDATE; None if there is none.
 
-    The query and the write have equal WHERE clauses, but are in different transactions. The call uses the
-    rows of the query.
+    For example: `SELECT ... WHERE sent = 0`, code that sends the rows, and then, in another transaction, `SET
+    sent = 1 WHERE sent = 0`. The UPDATE also marks rows that other processes have added since.
     """
     where = condition_text(statement.sql)
     is_mark = bool(write.sets & write.wheres) and not write.computed
@@ -205,7 +206,7 @@ def _query_of_all_rows(
 
 
 def _uses_rows(query: TracedStatement, earlier: Statements, table: Table) -> bool:
-    """Return whether a call uses the rows of a query in a loop, a later write or as INSERT ... SELECT."""
+    """Return whether a call uses the rows of a query in a loop, a write, a sum or an INSERT ... SELECT."""
     if query.write:
         return query.write.table != table and inserts_from_select(query.sql)
     if not query.found:
@@ -215,17 +216,17 @@ def _uses_rows(query: TracedStatement, earlier: Statements, table: Table) -> boo
     if query.counts:
         return False
     uses = any(
-        other.write and may_depend(query.stack, other.stack, by_rows=False)
+        other.write and may_depend(query.stack, other.stack, absence_counts=False)
         for other in earlier[earlier.index(query) + 1 :]
     )
     return uses or processes_rows(query.stack)
 
 
 def _last_row_query(insert: TracedStatement, write: Write, later: Statements) -> TracedStatement | None:
-    """Return the first query in `later` that reads the table's last row; None if there is none.
+    """Return the query by which the code looks for its inserted row; None if there is none.
 
-    The query must run after the commit of the INSERT, and a later write of the call may use its result. The
-    code probably takes this row for the inserted row.
+    For example: INSERT, COMMIT, `SELECT max(id)`, and a write that uses this id. `later` has the statements
+    of the call after the INSERT.
     """
     if is_new(write):
         return None
@@ -239,7 +240,7 @@ def _last_row_query(insert: TracedStatement, write: Write, later: Statements) ->
             and _LAST_ROW.match(query.sql.strip())
         )
         if is_last_row and any(
-            other.write and may_depend(query.stack, other.stack, by_rows=False) is not False
+            other.write and may_depend(query.stack, other.stack, absence_counts=False) is not False
             for other in later[index + 1 :]
         ):
             return query
@@ -247,7 +248,11 @@ def _last_row_query(insert: TracedStatement, write: Write, later: Statements) ->
 
 
 def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
-    """Return an earlier INSERT OR IGNORE that stores the id of a deleted row in another table; or None."""
+    """Return the INSERT OR IGNORE that stored the id of the deleted row in another table; or None.
+
+    For example: `INSERT OR IGNORE INTO seen VALUES (7)`, then `DELETE FROM job WHERE id = 7`. A new job may
+    get the id 7, and then counts as seen. `earlier` has the call's statements before the DELETE.
+    """
     ids = {values for _, (_, values) in changed_keys(delete) if len(values) == 1}
     return next(
         (
@@ -268,16 +273,13 @@ def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
 
 
 def _next_write(insert: TracedStatement, later: Statements) -> TracedStatement | None:
-    """Return the first later write that may use the id from an INSERT OR IGNORE; None if there is none.
-
-    If the call queries the table before that write, the result is None: the write may use the id from the
-    query, which is right in any case.
-    """
+    """Return the first later write that may use the `lastrowid` of an INSERT OR IGNORE; or None."""
     assert insert.write
     for statement in later:
+        # If the call queries the table first, the write may use the id from the query, which is right.
         if insert.write.table in statement.reads and not statement.write:
             return None
-        if statement.write and may_depend(insert.stack, statement.stack, by_rows=False) is not False:
+        if statement.write and may_depend(insert.stack, statement.stack, absence_counts=False) is not False:
             return statement
     return None
 
@@ -294,7 +296,7 @@ def _reset_counter(statement: TracedStatement, write: Write, counters: Counters)
 # Expired leases.
 
 _LIMIT = re.compile(r"(\w+)[\"`\]]?\s*<=?\s*([^\s)]+(?:\([^)]*\))?)")
-"""Pattern of a condition such as `expires < 100`, with column and value."""
+"""Pattern of a condition such as `expires < 100`, with groups for the column and the value."""
 
 
 def _expired_leases(call: Statements) -> Iterator[Suspicion]:
@@ -312,10 +314,9 @@ def _expired_leases(call: Statements) -> Iterator[Suspicion]:
 
 
 def _is_lease(claim: TracedStatement) -> bool:
-    """Return whether an UPDATE takes rows whose time limit is over, and sets a later limit.
+    """Return whether an UPDATE takes rows for a limited time: `SET expires = 160 WHERE expires < 100`.
 
-    The result is False if the user's code reads neither RETURNING nor the row count: such code does not know
-    whether it has taken the rows.
+    False if the code reads neither RETURNING nor the row count, so that it does not know if it has the rows.
     """
     write, change = claim.write, parse_change(claim.sql)
     if not write or not change or write.kind != UPDATE or write.unseen:
@@ -329,7 +330,7 @@ def _is_lease(claim: TracedStatement) -> bool:
 
 
 def _is_later(value: str, limit: str) -> bool:
-    """Return whether an SQL value is later than a limit: a larger literal, or a sum such as `now + 60`."""
+    """Return whether an SQL value is later than a limit, as in `160` and `100`, or `now + 60` and `now`."""
     try:
         return float(value) > float(limit)
     except ValueError:
@@ -338,9 +339,9 @@ def _is_later(value: str, limit: str) -> bool:
 
 
 def _compares_claim(call: Statements, claim: TracedStatement, later: TracedStatement) -> bool:
-    """Return whether the transaction of a later write compares a column that the claim set, such as owner.
+    """Return whether the transaction of a later write compares what the claim has set: `WHERE owner = 5`.
 
-    If so, the transaction notices if another process has claimed the row since.
+    If so, the transaction notices that another process has taken the row since.
     """
     assert claim.write
     columns = claim.write.sets - claim.write.computed

@@ -92,11 +92,7 @@ _FROM_DUE = (
 
 
 def columns(group: Group, failed_column: Column[Row], proof_clause: str) -> tuple[Column[Row], ...]:
-    """Return the columns of a table of cases at fixed rates.
-
-    `failed_column` has the share of failed operations. `proof_clause` is the fact that the checks of the data
-    prove, such as "no acknowledged write was lost". The legend shows it as the meaning of "ok".
-    """
+    """Return the columns of a table of cases at fixed rates. `blocks` has the same arguments."""
     return (
         *setting_columns(group),
         BUCKETS,
@@ -130,7 +126,11 @@ def columns(group: Group, failed_column: Column[Row], proof_clause: str) -> tupl
 
 
 def blocks(group: Group, failed_column: Column[Row], proof_clause: str) -> Iterator[Block]:
-    """Yield a table of cases at fixed rates, and its legend. `columns` explains the arguments."""
+    """Yield a table of cases at fixed rates, and its legend.
+
+    `failed_column` has the share of failed operations. `proof_clause`, for the legend, says what the checks
+    of the data prove, such as "no acknowledged write was lost".
+    """
     table = table_of(rows_of(group), columns(group, failed_column, proof_clause))
     yield table
     yield Legend(table)

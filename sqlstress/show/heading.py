@@ -31,7 +31,7 @@ _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap
 
 
 def origin(report: Report) -> str:
-    """Return a line on the origin of a report: version, time and system, or the published source."""
+    """Return a line on a report's origin: version, time and system, or the publication of its figures."""
     host = report.environment.host
     system = f"{host.system} {host.release}".strip()
     facts = (system, host.machine, cores(host), report.environment.file_system.kind, host.python)
@@ -49,7 +49,7 @@ def short_origin(report: Report) -> str:
 
 
 def when(report: Report) -> str:
-    """Return the time of a measurement, to the minute; "published" for published figures."""
+    """Return the time of a measurement, to the minute; "published" for figures from a publication."""
     return _to_minute(report.created) if report.published is None else "published"
 
 

@@ -254,7 +254,7 @@ def line_plots(compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
 
 
 def _lines_view(compared: ComparedTable, names: Sequence[str], label: str, figure: Figure) -> View:
-    """Return a view of a figure by number of processes: a line for each report and number of buckets."""
+    """Return a view of a figure by number of processes: a line for each report and number of files."""
     data = []
     for column, part in enumerate(compared.table.parts):
         cases = [run.case for run in part.runs if run]
