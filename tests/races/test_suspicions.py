@@ -170,6 +170,14 @@ def suspicions_of(report: sqlstress.Report) -> list[Sighting]:
     ]
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Allow rehearsals the time that a busy machine needs."""
+    for limit in ("ALL_S", "AFTER_S", "START_S"):
+        monkeypatch.setattr(rehearsal, limit, 120.0)
+
+
+@pytest.mark.usefixtures("patient")
 def test_suspicion_has_both_statements_with_lines_and_files_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,13 +196,6 @@ def test_suspicion_has_both_statements_with_lines_and_files_are_kept(
     connection = sqlite3.connect(database)
     assert connection.execute("SELECT hits FROM page").fetchone() == (10,)
     connection.close()
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Allow rehearsals the time that a busy machine needs."""
-    for limit in ("ALL_S", "AFTER_S", "START_S"):
-        monkeypatch.setattr(rehearsal, limit, 120.0)
 
 
 RACE = """
