@@ -5,7 +5,8 @@ reaches the write. A write also depends on a query if the result decides, by a b
 whether the write runs. In case of doubt the search finds a dependence.
 
 A stack has the user's functions that were running at a statement, outermost first. Each expression has a
-kind: ROW if its value is a row of the query, 0 if the value does not depend on the query; see `guards`.
+kind, which is a number: 0 if the value does not depend on the query, ROW (1) for a row of the query or for a
+variable that is set in a branch on the row, and larger numbers for values in a row; see `guards`.
 """
 
 from __future__ import annotations
@@ -118,8 +119,10 @@ def _leaves_thread(
 ) -> bool:
     """Return whether a query's result may leave the thread that ran the query; True if unknown.
 
-    For example, a function in the thread stores the result in `self.rows` or in a global variable. See `Flow`
-    for `names` and `absence_counts`.
+    For example, a function in the thread stores the result in `self.rows` or in a global variable.
+
+    - names: the columns that the write changes, and the other columns that the query reads
+    - absence_counts: whether a test for a missing row, as in `if row is None`, is a dependence
     """
     if not stack or any(scope_of(entry.file, entry.line) is None for entry in stack):
         return True
@@ -141,7 +144,7 @@ def _leaves_thread(
 
 
 class _WideFlow(Flow):
-    """Flow of a query's result through a function, including exceptions, loops and changed objects."""
+    """Search in a function for all that depends on a query, also by exceptions, loops and objects."""
 
     def __init__(
         self,
@@ -154,8 +157,8 @@ class _WideFlow(Flow):
     ) -> None:
         """Analyse the function of `entry`; see `Flow` for the parameters except `escapes`.
 
-        `escapes` is whether the line of `entry` calls a function that may store a row in an argument or in
-        its object: after `store.load(cache)`, both `store` and `cache` may have the row.
+        `escapes` is whether the line of `entry` calls a function that may store a row of the query in an
+        argument or in the method's object: after `store.load(cache)`, `store` and `cache` may have the row.
         """
         super().__init__(entry, kind, names, absence_counts, argument_kinds)
         if escapes:
@@ -174,12 +177,13 @@ class _WideFlow(Flow):
                 yield from (path_of(part) for part in parts if path_of(part))
 
     def _assign_in_branch(self, node: ast.AST) -> None:
-        """Give the kind ROW to all variables that are set in a branch that depends on the query.
+        """Mark all variables that are set in a branch on the query's result as dependent on the query.
 
-        For example, after `if row: price = 5`, the price depends on the query.
+        For example, after `if row: price = 5`, the query has decided whether price is 5. So the variable
+        price gets the kind ROW, like the row itself, although the value is a constant.
         """
         test = condition_of(node)
-        # If the body of a `try` statement runs the query, the query may fail. So the blocks are branches.
+        # If the body of a `try` statement runs the query, the query's success decides which blocks run.
         is_tried = isinstance(node, ast.Try) and self._kind and _spans(node.body, self._line)
         is_branch = isinstance(node, ast.If | ast.While | ast.Match) and test and self._kind_of(test)
         if not is_tried and not is_branch:
@@ -237,7 +241,8 @@ class _WideFlow(Flow):
     def reads_property(self, line: int, callee: StackEntry, kind: int) -> bool:
         """Return whether code on `line` reads a property whose getter is the function of `callee`.
 
-        If so, the property gets `kind`, such as ROW: the getter runs the query, and returns the result.
+        If so, mark the property as dependent on the query: the getter runs the query. `kind` is the kind of
+        the value that the getter returns, such as ROW for a row.
         """
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         paths = {
@@ -251,7 +256,10 @@ class _WideFlow(Flow):
         return bool(paths)
 
     def arguments(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kind, such as ROW, of each variable that `callee` gets from its call on `line`."""
+        """Return the kind of each variable that the function of `callee` gets from its call on `line`.
+
+        For example, {"row": ROW} if the call passes a row of the query as the argument `row`.
+        """
         scope = scope_of(callee.file, callee.line)
         kinds = self.parameters(line, callee)
         if scope is not None and scope in ast.walk(self._scope):
@@ -365,7 +373,7 @@ def _runs_sql(node: ast.AST) -> bool:
 
 
 def _is_cut_to_its_beginning(node: ast.expr) -> bool:
-    """Return whether an expression is a slice such as `f"hello {name}"[:5]`, without the variable part."""
+    """Return whether a slice has only the constant beginning of a text, as `f"hello {name}"[:5]`."""
     if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.JoinedStr)):
         return False
     first, cut = next(iter(node.value.values), None), node.slice

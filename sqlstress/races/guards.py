@@ -63,7 +63,7 @@ def guard_between(
     read: Collection[str],
     absence_counts: bool,
 ) -> FoundGuards | None:
-    """Return the guards between a query and a write; None if the source is not available.
+    """Return the guards, such as `if n > 0`, between a query and a write; None without the source.
 
     `columns` are the columns that the write changes, and `read` the columns that the query reads.
     `absence_counts` is whether a test for a missing row, as in `if row is None`, is a guard. The caller
@@ -96,7 +96,10 @@ def guard_between(
 
 
 def common_depth(query_stack: Sequence[StackEntry], write_stack: Sequence[StackEntry]) -> int | None:
-    """Return the index, in both stacks, of the innermost function that ran both statements; or None."""
+    """Return the index, in both stacks, of the innermost function that ran both statements; or None.
+
+    For example, 1 if `main` calls `book`, which calls `read` for the query and `save` for the write.
+    """
     result = None
     for depth, (reader, writer) in enumerate(zip(query_stack, write_stack, strict=False)):
         # A later call's frame may have the id of an earlier frame. So compare the file and function, too.
@@ -129,9 +132,9 @@ def scope_of(file: str, line: int) -> _Function | ast.Module | None:
 
 
 def ignored_lock(stack: Sequence[StackEntry]) -> str:
-    """Return the name of a row lock that a function of a stack uses, such as "select_for_update".
+    """Return the name of a row lock, such as "select_for_update", that a function in `stack` uses.
 
-    The result is empty if no function uses a row lock. SQLite ignores the locks in IGNORED_LOCKS.
+    The result is empty if no function uses a row lock. Row locks prevent no race, since SQLite ignores them.
     """
     scopes = [scope for entry in stack if (scope := scope_of(entry.file, entry.line))]
     names = {node.attr for scope in scopes for node in ast.walk(scope) if isinstance(node, ast.Attribute)}
@@ -139,7 +142,7 @@ def ignored_lock(stack: Sequence[StackEntry]) -> str:
 
 
 def scope_texts(stack: Sequence[StackEntry]) -> list[str] | None:
-    """Return all string literals, among them SQL, in the functions of a stack; None if no source."""
+    """Return the string literals, such as SQL, in the functions of `stack`; None without the source."""
     scopes = [scope_of(entry.file, entry.line) for entry in stack]
     if not scopes or None in scopes:
         return None
@@ -194,7 +197,10 @@ def _shows_absence(node: ast.expr) -> bool:
 
 
 class Flow:
-    """Search in a function for variables that depend on a query: each gets a kind, such as ROW."""
+    """Search in a function for variables that depend on a query, and for guards that test them.
+
+    Each variable gets a kind, such as ROW for a row of the query.
+    """
 
     def __init__(
         self,
@@ -207,7 +213,7 @@ class Flow:
         """Find the kind of each variable in a function that was running at the query or the write.
 
         - entry: the function and its line that runs the query or write, or calls a function that does so
-        - kind: kind, such as ROW, of the value that this line gets from the query; 0 for no value
+        - kind: kind of the value that this line gets from the query: ROW for a row, 0 for no value
         - names: the columns that the write changes, and the other columns that the query reads
         - absence_counts: whether a test for a missing row, as in `if row is None`, is a guard
         - argument_kinds: kind of each argument that the function gets, by parameter name
@@ -272,9 +278,10 @@ class Flow:
         return _WRITTEN_COLUMNS in tested
 
     def return_kind(self) -> int:
-        """Return the kind, such as ROW, of the function's return values; the largest of several.
+        """Return the kind of the function's return values, such as ROW for a row of the query.
 
-        For `if n > 5: return True` the result is _CHECKED: a guard decides which value is returned.
+        If several kinds are possible, the largest is returned. For `if n > 5: return True` the result is
+        _CHECKED: a guard decides which value is returned.
         """
         kinds = [0]
         for node in nodes(self._scope):
@@ -290,8 +297,8 @@ class Flow:
     def parameters(self, line: int, callee: StackEntry) -> dict[str, int]:
         """Return the kind of each argument of the call of `callee` on `line`, by parameter name.
 
-        For example, {"row": ROW} for the call `book(row)` of `def book(row)`. For a method, the result also
-        has the attributes of its object, such as "self.row".
+        For example, {"row": ROW} for the call `book(row)` of `def book(row)`, if `row` is a row of the query.
+        For a method, the result also has the attributes of its object, such as "self.row".
         """
         scope = scope_of(callee.file, callee.line)
         if not isinstance(scope, _Function):
@@ -412,9 +419,10 @@ class Flow:
         return isinstance(node, ast.While)
 
     def _tested_columns(self, test: ast.expr, truth: bool = True) -> int:
-        """Return the kind of guard, such as _WRITTEN_COLUMNS, of the condition `test`; 0 for no guard.
+        """Return whether the condition `test` is a guard, and on which columns; 0 for no guard.
 
-        `truth` is whether a value without a comparison, as in `if n:`, can be a guard.
+        The result is _WRITTEN_COLUMNS if the guard may test a column that the write changes, otherwise
+        _OTHER_COLUMNS. `truth` is whether a value without a comparison, as in `if n:`, can be a guard.
         """
         if isinstance(test, ast.BoolOp):
             return max(self._tested_columns(value, truth) for value in test.values)

@@ -228,10 +228,10 @@ class Listener:
         return True
 
     def _leave_when_free(self, other_user_threads: set[int]) -> None:
-        """Wait until no other thread is in a call of the connection, and end the trace.
+        """Wait until no thread in `other_user_threads` is in a call of the connection, and end the trace.
 
-        After _PATIENCE_S, give up: the next trace callback ends the trace, but the threads may deadlock
-        before.
+        Give up after 10 s (_PATIENCE_S). Then the next trace callback ends the trace, but the threads may
+        deadlock before.
         """
         # The wait is necessary even if another thread has already ended the trace in its trace callback: that
         # callback needs the GIL until it returns. If this thread called SQLite now, this thread could hold
@@ -257,8 +257,9 @@ class Listener:
     def _on_thread_start(cls, at_once: bool) -> None:
         """End the traces of connections that any thread may use, because a new thread is about to start.
 
-        Only connections with check_same_thread=False are affected. If `at_once` is False, nothing ends: the
-        thread that starts the new thread only waits for it, as asyncio does in to_thread.
+        Such connections have check_same_thread=False. `at_once` is whether two threads may run at the same
+        time. If False, the current thread only waits for the new thread, as with asyncio.to_thread. So the
+        threads cannot deadlock, and no trace ends.
         """
         for listener in [*cls._open]:
             listener._check_sharing()
@@ -272,8 +273,8 @@ class Listener:
     def _end(cls, ending: list[Listener]) -> None:
         """End the traces of the listeners `ending` at a moment when no other thread is running.
 
-        After _PATIENCE_S, give up: the next trace callback ends the trace, but the threads may deadlock
-        before.
+        Give up after 10 s (_PATIENCE_S). Then the next trace callback ends the trace, but the threads may
+        deadlock before.
         """
         deadline, usual_s = time.monotonic() + cls._PATIENCE_S, sys.getswitchinterval()
         # With a long switch interval, Python does not switch to another thread between the check

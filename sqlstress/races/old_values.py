@@ -2,7 +2,7 @@
 
 For example, the first call keeps the result of `SELECT n` in a cache. A later call does not read n again, and
 writes `UPDATE ... SET n = ?` with the value from the cache + 1. The call overwrites what other processes have
-written since. The code of such a suspicion is OLD_VALUE.
+written since. Such a possible race is a suspicion of the kind OLD_VALUE.
 
 The trace of the calls shows UPDATEs without a read in their call, but not where their values come from. So
 the calls run again in the same order on a copy of the database, in which RAISED (1009) has been added to each
@@ -34,14 +34,20 @@ Calls = Sequence[tuple[str, Sequence[TracedStatement]]]
 """Calls of the user's transactions, in order: name of the transaction, and its traced statements."""
 
 RAISED = 1009
-"""Number that is added to values in a copy of the database. No program is likely to add this number."""
+"""Number that is added to values in a copy of the database: 5 becomes 1014.
+
+A write that derives from such a value is then recognised. No program is likely to add this number itself.
+"""
 _WORDS = re.compile(r"\w+")
 MIN_CALLS = 4
-"""Minimum number of calls that write a value of an earlier call. Fewer calls yield no suspicion."""
+"""Minimum number of calls of a transaction that write a value which an earlier call has read.
+
+Fewer calls yield no suspicion (possible race).
+"""
 
 
 class OldWrite(NamedTuple):
-    """UPDATE of a row that an earlier call has read, but not the call of the UPDATE."""
+    """UPDATE of a row that an earlier call has read. The call of the UPDATE has not read the row."""
 
     name: str
     """Name of the user's transaction that ran the UPDATE."""
@@ -62,7 +68,7 @@ def old_writes(
 ) -> list[OldWrite]:
     """Return the UPDATEs whose values may come from an earlier call.
 
-    - opening: statements of the user's function that connects, which counts as an earlier call
+    - opening: statements that the user's function ran to connect, which count as an earlier call
     - own_rows: rows that only this process writes; their UPDATEs are left out
     """
     statements = [opening, *(call for _, call in calls)]
@@ -146,7 +152,8 @@ def _writes(call: Sequence[TracedStatement]) -> Iterator[tuple[int, Write]]:
 def _reads_nothing(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
     """Return whether an UPDATE finds its row by key, as in `WHERE id = 7`, without a read of the row.
 
-    `earlier` has the call's statements before the UPDATE: none of them reads the row or its version.
+    `earlier` has the call's statements before the UPDATE: none of them reads the row, or PRAGMA data_version,
+    which shows whether another connection has changed the database.
     """
     if (
         write.kind != UPDATE
@@ -167,7 +174,7 @@ def _reads_nothing(earlier: Sequence[TracedStatement], statement: TracedStatemen
 
 
 def raise_values(folder: Path, copy: Path, writes: Iterable[OldWrite]) -> set[tuple[str, str]]:
-    """Add RAISED to the columns of `writes` in all rows of the databases in `folder`.
+    """Add 1009 (RAISED) to the columns of `writes` in all rows of the databases in `folder`.
 
     `copy` is the folder in which the writes were traced, with the same files. Return the changed columns, as
     (table, column). A column stays unchanged if it has other values than integers, or if a CHECK fails.

@@ -51,9 +51,9 @@ from sqlstress.races.traced_statements import DELETE, OVERWRITE, UPDATE, Table, 
 Statements = Sequence[TracedStatement]
 
 MIN_CALLS = 4
-"""Minimum number of calls of a transaction for FROM_MEMORY and NEEDLESS_LOCK."""
+"""Minimum number of calls that show a counter in a variable, or a needless BEGIN IMMEDIATE."""
 MAX_STEP = 1000
-"""Maximum difference between successive numbers of a counter, as for 5, 6, 7, in FROM_MEMORY."""
+"""Maximum difference between successive numbers, such as 5, 6, 7, that count as a counter."""
 _LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)
 _ABOVE = re.compile(r"(\w+)[\"`\]]?\s*>=?\s*(?![>=])")
 """Pattern of a comparison such as `id > 5`, with the column."""
@@ -71,7 +71,7 @@ class TracedProgram:
         self._ids, self._deletes = _reused_ids(calls), _deletes(calls)
 
     def suspicions(self, call: Statements) -> Iterator[Suspicion]:
-        """Yield the possible races of `call`, which is a call of the program, with any other call."""
+        """Yield the possible races of `call` with the other calls of the program."""
         yield from self._decisions_on_old_data(call)
         yield from self._mixed_views(call)
         yield from self._split_views(call)
@@ -277,7 +277,11 @@ def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[
 
 
 def repeated_calls(calls: Sequence[Statements]) -> Iterator[Suspicion]:
-    """Yield FROM_MEMORY and NEEDLESS_LOCK suspicions. `calls` are the calls of a transaction in order."""
+    """Yield the suspicions that several calls of a transaction show. `calls` has these calls in order.
+
+    - FROM_MEMORY: each call writes the next number of a counter in a variable, such as 5, 6, 7.
+    - NEEDLESS_LOCK: the calls begin with BEGIN IMMEDIATE a transaction that only reads.
+    """
     yield from _counters_in_memory(calls)
     yield from _needless_locks(calls)
 
@@ -312,7 +316,10 @@ def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
 
 def _needless_locks(calls: Sequence[Statements]) -> Iterator[Suspicion]:
     begins: dict[str, list[tuple[TracedStatement, TracedStatement | None]]] = {}
-    """BEGIN and first query of each transaction, by line of the BEGIN; query None if it may write."""
+    """BEGIN IMMEDIATE and first query of each transaction, by the code line of the BEGIN.
+
+    The query is None if the transaction may write.
+    """
     for call in calls:
         for begin in (statement for statement in call if _LOCKS.match(statement.sql)):
             inside = [other for other in call if other.transaction == begin.transaction]

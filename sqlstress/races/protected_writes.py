@@ -105,7 +105,10 @@ class OwnRows(NamedTuple):
 
 
 def rows_added_by(connecting: Sequence[TracedStatement]) -> OwnRows:
-    """Return the rows that this process added when it connected, by the statements `connecting`."""
+    """Return the rows that this process added when it connected, such as its row in a table of workers.
+
+    `connecting` has the statements that the user's function ran to connect.
+    """
     writes = (statement.write for statement in connecting if statement.write)
     return OwnRows(
         os.getpid(),
@@ -132,7 +135,7 @@ def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
 def _claims(
     call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
 ) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
-    """Yield (write, key) for each claim of the call, as in `SET owner = 5`, of a row in `wanted`."""
+    """Yield (statement, key) for each key in `wanted` whose row the call claims, as by `SET owner = 5`."""
     for index, statement in enumerate(call):
         keys = changed_keys(statement.write) & wanted if statement.write else set()
         if (
@@ -147,8 +150,8 @@ def _claims(
 def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
     """Return whether the call can know that the statement `call[index]` wrote a row.
 
-    For example, INSERT OR IGNORE writes nothing if the key exists. The call knows this if it reads the row
-    count or queries the table later. `write` is the effect of the statement.
+    For example, INSERT OR IGNORE writes nothing if the key exists. The call can know whether a row was
+    written if the code reads the row count, or queries the table later. `write` is the statement's effect.
     """
     if not write.unseen or is_new(write):
         return True

@@ -65,16 +65,26 @@ than 10. MAYBE_GUARDED: `SELECT n`, then `SET n = n - 10`; the source does not s
 
 SKEW, MIXED_VIEW, SPLIT_VIEW = "decision-on-old-data", "mixed-view", "split-view"
 FOLLOWED_ID = "followed-id"
-"""Kinds of suspicions about calls of different transactions, which `program_races` describes."""
+"""Kinds of suspicions about calls of different transactions, which `program_races` describes.
+
+For example, SKEW: each of two calls decides by a table that the other call changes.
+"""
 
 UNREAD_COUNT, SECONDS = "unread-row-count", "time-in-seconds"
 LAST_ROW, REUSED_ID = "last-row", "reused-id"
 OLD_ID, RESET, CASCADE = "id-of-another-row", "reset-column", "replaced-parent"
 UNREAD_VERSION, UNREAD_ROWS, EXPIRED = "unread-version", "unread-rows", "expired-lease"
-"""Kinds of suspicions about SQL that only seems to prevent a race, which `weak_checks` describes."""
+"""Kinds of suspicions about SQL that only seems to prevent a race, which `weak_checks` describes.
+
+For example, UNREAD_COUNT: `UPDATE ... WHERE state = 'queued'` changes no row, but the code goes on.
+"""
 
 FROM_MEMORY, NEEDLESS_LOCK = "value-from-memory", "lock-without-write"
-"""Kinds of suspicions that only several calls of a transaction show; `program_races` describes them."""
+"""Kinds of suspicions that only several calls of a transaction show; see `program_races`.
+
+FROM_MEMORY: each call writes the next number of a counter in a variable, such as 5, 6, 7. NEEDLESS_LOCK: a
+transaction only reads, but begins with BEGIN IMMEDIATE.
+"""
 OLD_VALUE = "value-from-earlier-call"
 """Kind of suspicions about a write of a value that an earlier call has read, as from a cache."""
 
@@ -102,7 +112,7 @@ LOST_DATA = (
 )
 """Kinds of suspicions in which the race can lose data or write wrong data."""
 NOTES_ONLY = (MAYBE_GUARDED,)
-"""Kinds of suspicions that the report only shows as notes, because they are too uncertain."""
+"""Kinds of suspicions that the report only shows as notes, because a race is too uncertain."""
 
 BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
 """Pattern of statements, such as BEGIN, that begin a transaction without the write lock."""
@@ -119,9 +129,9 @@ class Suspicion(NamedTuple):
     """Pair of statements of a call that race if another process writes in between."""
 
     code: str
-    """Kind of the suspicion, such as STALE."""
+    """Kind of the suspicion, such as "read-outside" for a query outside the write's transaction."""
     table: str
-    """Table whose data may be wrong; empty for FORKED, MIXED_VIEW, SPLIT_VIEW and NEEDLESS_LOCK."""
+    """Table whose data may be wrong; empty if there is no single table, as for a needless lock."""
     first: TracedStatement
     """Earlier statement: in most kinds the query whose result the write uses."""
     then: TracedStatement
@@ -140,7 +150,11 @@ class Suspicion(NamedTuple):
 
     @property
     def effect(self) -> str:
-        """Effect of a race of the kind STALE, such as DOUBLE_INSERT; empty for lost updates, other kinds."""
+        """Effect of a race between a query and a write in a later transaction (kind STALE).
+
+        For example, "double-insert" if two processes insert a row after both found none. Empty for a lost
+        update, and for other kinds of suspicions.
+        """
         write = self.then.write
         if self.code != STALE or not write:
             return ""
@@ -195,7 +209,7 @@ def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, str]]:
     """Return each (table, column) that UPDATEs set, but always to the value that the row already has."""
     writes = [statement.write for call in calls for statement in call if statement.write]
-    # An OVERWRITE with empty `sets` replaces all columns, so no column of its table counts as unchanged.
+    # INSERT OR REPLACE (empty `sets`) replaces all columns, so no column of its table counts as unchanged.
     replaced = {write.table for write in writes if write.kind == OVERWRITE and not write.sets}
     changed = {
         (write.table, column)
@@ -327,9 +341,10 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
 
 
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
-    """Return GUARDED or MAYBE_GUARDED for a query and a write; None without a guard.
+    """Return GUARDED if a guard, such as `if n > 0`, is between a query and a write; None without a guard.
 
-    Only a guard on `columns` counts. The write sets these columns as in `SET n = n - 1`.
+    The result is MAYBE_GUARDED if it is unclear whether there is such a guard. Only a guard on `columns`
+    counts. The write sets these columns as in `SET n = n - 1`.
     """
     assert statement.write
     read = query.reads[statement.write.table]
@@ -378,8 +393,8 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
             return not is_counted and (guard is None or guard.exists)
         return query.found is not False and not is_counted
     if write.kind == OVERWRITE and not is_new(write):
-        # If the query found no row, the OVERWRITE probably loses nothing: another process may have added the
-        # row since, but from the same data, as in a cache.
+        # If the query found no row, the INSERT OR REPLACE probably loses nothing: another process may have
+        # added the row since, but from the same data, as in a cache.
         return query.found is True and _may_take_from(write, columns)
     # If SQLite assigns the rowid (`numbered`), the primary key, which is first in `keys`, refuses no row.
     key_columns = {frozenset(key) for _, (key, _) in all_keys(write)}

@@ -27,7 +27,7 @@ RunQuery = Callable[[str], list[tuple[Any, ...]]]
 """Function that runs an SQL query and returns the rows."""
 
 _MAX_ROWS = 20
-"""Maximum number of rows that a statement reads or writes. Of a larger statement the rows are unknown."""
+"""Maximum number of rows of a statement. If a statement reads or writes more, its rows are unknown."""
 _NOW_TOLERANCE_S = 5.0
 """Maximum age, in seconds, of a value that counts as the current time in `is_now`."""
 _QUOTES = "\"`[]'"
@@ -93,12 +93,15 @@ class WrittenTable:
         return rows - there, there
 
     def queried(self, sql: str) -> frozenset[Row] | None:
-        """Return the rows that a query reads; None if unknown. The query reads no other table."""
+        """Return the rows that a query reads; None if unknown. `sql` must read only this table."""
         source = _single_table_source(sql)
         return self._select("", source, "") if source else None
 
     def checked(self) -> frozenset[str]:
-        """Return all words in CHECKs and in triggers with RAISE, among them the columns they test."""
+        """Return all words in the table's CHECKs, and in its triggers with RAISE.
+
+        Among the words are the columns whose new values SQLite may refuse, such as n for CHECK (n >= 0).
+        """
         condition = f"lower(tbl_name) = lower({sql_literal(self._name)})"
         texts = self._query(
             f"SELECT type, sql FROM sqlite_master WHERE type IN ('table', 'trigger') AND {condition}"
@@ -176,7 +179,10 @@ def searches_range(sql: str) -> bool:
 
 
 def searches_for_any(sql: str, texts: Collection[str]) -> bool:
-    """Return whether a query only finds rows with one of `texts`, as in `id = 'a1b2'`; False if in doubt."""
+    """Return whether a query only finds rows with one of `texts`, as in `id = 'a1b2'`; False if in doubt.
+
+    `texts` are random values that the call has made, such as a UUID. No other process adds such a row.
+    """
     if not texts:
         return False
     tokens = [token for token in SQLITE.tokens(sql) if token.kind not in ("space", "end")]

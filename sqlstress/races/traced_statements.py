@@ -25,7 +25,7 @@ class Write(NamedTuple):
 
     table: Table
     kind: str
-    """UPDATE, DELETE, INSERT or OVERWRITE."""
+    """UPDATE, DELETE, INSERT, or OVERWRITE for an INSERT that replaces or updates an existing row."""
 
     sets: frozenset[str] = frozenset()
     """Columns that an UPDATE sets, or ON CONFLICT DO UPDATE; empty for a plain INSERT and DELETE.

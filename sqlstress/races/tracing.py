@@ -114,7 +114,10 @@ class Tracer:
         self.draws.stop()
 
     def begin_call(self) -> None:
-        """Begin a call of a transaction: forget the statements and random values of the last call."""
+        """Begin a call of a transaction: forget the statements and random values of the last call.
+
+        A random value, such as a UUID, is surely the id of a new row only in the call that makes the value.
+        """
         self.call.clear()
         self.draws.texts.clear()
 
@@ -177,7 +180,7 @@ class FileLocks:
 
     _UNIX, _WINDOWS = ("fcntl.flock", "fcntl.lockf"), "msvcrt.locking"
     _EXCLUSIVE = 2
-    """Bit of LOCK_EX in the mode of a Unix call. On Windows, every mode except 0 locks."""
+    """Bit of an exclusive lock (LOCK_EX) in the mode for flock. On Windows, every mode except 0 locks."""
 
     def __init__(self) -> None:
         self._held: dict[int, tuple[int, int, int]] = {}
@@ -217,7 +220,7 @@ class RandomValues:
     _FEWEST, _LONGEST = 8, 64
     """Minimum and maximum length of a recorded value, in bytes. Shorter values may repeat by chance."""
     _MOST = 10_000
-    """Maximum number of recorded texts. Each value yields several texts, such as hexadecimal and base64."""
+    """Maximum number of recorded texts per call; the oldest are dropped. A value yields several texts."""
     _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
 
     def __init__(self) -> None:

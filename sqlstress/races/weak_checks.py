@@ -97,7 +97,7 @@ Counters = dict[Table, dict[str, TracedStatement]]
 
 
 def counters_of(calls: Iterable[Statements]) -> Counters:
-    """Return the UPDATEs of all calls such as `SET n = n + 1`, the first for each column."""
+    """Return the first UPDATE such as `SET n = n + 1` of each column, by table and column."""
     counters: Counters = {}
     for statement in (statement for call in calls for statement in call):
         write = statement.write
@@ -110,7 +110,8 @@ def counters_of(calls: Iterable[Statements]) -> Counters:
 def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> Iterator[Suspicion]:
     """Yield the possible faults in the checks and writes of a call.
 
-    `reusing` is the result of `id_reusing_tables` for all calls, and `counters` of `counters_of`.
+    - reusing: tables in which SQLite may give a new row the id of a deleted row
+    - counters: UPDATEs of all calls such as `SET n = n + 1`, by table and column
     """
     for index, statement in enumerate(call):
         if not (write := statement.write):
@@ -316,7 +317,8 @@ def _expired_leases(call: Statements) -> Iterator[Suspicion]:
 def _is_lease(claim: TracedStatement) -> bool:
     """Return whether an UPDATE takes rows for a limited time: `SET expires = 160 WHERE expires < 100`.
 
-    False if the code reads neither RETURNING nor the row count, so that it does not know if it has the rows.
+    Here the time is 100, and the lease lasts 60 s. The result is False if the code reads neither RETURNING
+    nor the row count, and so does not know whether the UPDATE has taken the rows.
     """
     write, change = claim.write, parse_change(claim.sql)
     if not write or not change or write.kind != UPDATE or write.unseen:
@@ -330,7 +332,10 @@ def _is_lease(claim: TracedStatement) -> bool:
 
 
 def _is_later(value: str, limit: str) -> bool:
-    """Return whether an SQL value is later than a limit, as in `160` and `100`, or `now + 60` and `now`."""
+    """Return whether the time `value` is later than `limit`: `160` and `100`, `now + 60` and `now`.
+
+    Both times are SQL texts. False if in doubt.
+    """
     try:
         return float(value) > float(limit)
     except ValueError:
