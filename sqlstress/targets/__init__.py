@@ -69,7 +69,10 @@ def file_patterns() -> list[str]:
 
 
 def run_watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> T:
-    """Call `task`, a slow use of `connection`. Return its result. Interrupt `task` if `pulse` raises."""
+    """Call `task` and return its result. If `pulse` raises, interrupt the statement of `connection`.
+
+    `task` is a function that runs slow statements on `connection`.
+    """
     with watched(connection, task, pulse) as get_result:
         return get_result()
 

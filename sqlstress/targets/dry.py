@@ -66,7 +66,7 @@ class DryPlace(Place):
         yield lambda: None
 
     def native(self, worker: int, begin: str) -> NativeStore:
-        """Return a store without data for the C loop, in which every get returns the key's initial value."""
+        """Return a store without data for the C loop. Each get returns the value after a fresh fill."""
         with require_native("dry"):
             return NativeStore(DryStore(0, None), {"stores": False}, lambda code, message: message)
 

@@ -78,7 +78,10 @@ class Disturbance(NamedTuple):
     text: str
     """Sentence that describes the change, without a full stop."""
     unread: str | None = None
-    """Trial's verdict if rows cannot be read: "failed" (file deleted) or "unknown" (locked). Else None."""
+    """Result of the trial's checks if rows cannot be read; None if rows can be read.
+
+    "failed" means that a file was deleted, "unknown" that another program holds a lock.
+    """
 
 
 class Seal:
@@ -141,7 +144,7 @@ class TimeRecorder(Protocol):
         """Set the begin and end of the measurement, as times of perf_counter_ns."""
 
     def end(self) -> None:
-        """Record that this process has done all its operations."""
+        """Record that this process has ended its last operation."""
 
 
 class Snapshot(Protocol):
@@ -166,7 +169,10 @@ class Place(Protocol):
     where: Path
     """Folder for the case's files. The parent and the workers pass this path to `open_place`."""
     copies: dict[Any, Any] | None = None
-    """Copies of filled buckets for later trials: a `Copy` for each `layout_key`. None turns copies off."""
+    """Copies of filled buckets for later trials; None turns copies off.
+
+    A key is a case without the options that do not affect the files (see `sqlite.copies.layout_key`).
+    """
 
     @property
     def stores(self) -> bool:
@@ -199,10 +205,16 @@ class Place(Protocol):
         """
 
     def bare_call(self) -> AbstractContextManager[Callable[[], object]]:
-        """Connect, and yield a function that makes the driver's cheapest call, such as SELECT 1."""
+        """Connect, and yield a function that makes the driver's cheapest call, such as SELECT 1.
+
+        sqlstress times this call, to measure the overhead of the driver.
+        """
 
     def native(self, worker: int, begin: str) -> NativeLoop:
-        """Connect a worker and return its store, with operations in C. Raises EnvironmentFailure."""
+        """Connect a worker and return its store, with operations in C. Raises EnvironmentFailure.
+
+        `begin` is the mode of transactions, such as "immediate".
+        """
         raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
 
     def seal(self) -> Seal | None:
@@ -243,7 +255,7 @@ class Place(Protocol):
         return nullcontext(lambda: None)
 
     def schema(self) -> Sequence[Definition]:
-        """Return the first bucket's tables, indexes and other objects. All buckets have equal schemas."""
+        """Return the definitions of the first bucket's tables and indexes. All buckets have equal schemas."""
         return ()
 
     def snapshot(self, pulse: Pulse) -> Snapshot | None:
@@ -251,7 +263,10 @@ class Place(Protocol):
         return None
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-        """Yield (setting, requested value, value in `effective`) for each setting that is not in effect."""
+        """Yield (setting, requested value, value in effect) for each requested setting that has no effect.
+
+        `effective` has the values that were read back, such as {"synchronous": "full"}.
+        """
         return iter(())
 
     def integrity(self, level: str, pulse: Pulse) -> Check | None:
@@ -259,7 +274,7 @@ class Place(Protocol):
         return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
-        """Check that every bucket still has the definitions `created`; return None if not supported."""
+        """Check that every bucket still has the schema `created`; None if the target has no such check."""
         return None
 
     def discard(self) -> None:
@@ -339,7 +354,8 @@ class Target(Protocol):
     def preload(self, driver: str) -> Sequence[str]:
         """Return the names of modules to import before workers are forked.
 
-        The import of a module must not open a file or start a thread.
+        Forked workers then need not import these modules. Their import must not open a file or start a
+        thread.
         """
 
     def explain(self, driver: str, error: Exception) -> str:
@@ -349,7 +365,8 @@ class Target(Protocol):
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
         """Return the durability of commits, such as "every commit synced: fsync=on"; "" if unknown.
 
-        The text has a constant of `sqlstress.target` and settings. `effective` has the settings read back.
+        The text has a constant of `sqlstress.target`, such as SYNCED, and the settings that cause this
+        durability. `effective` has the values of settings that were read back.
         """
 
     def lacks_native(self, driver: str) -> str | None:

@@ -23,7 +23,10 @@ Row = tuple[Any, ...]
 
 
 class Refusal(NamedTuple):
-    """Failures, also if retried, of one statement with one result code, such as 3 of COMMIT with BUSY."""
+    """Number and times of a statement's failures with one result code.
+
+    For example, COMMIT failed 3 times with BUSY. Failures after which a retry succeeded count, too.
+    """
 
     sql: str
     history: tuple[str, ...]
@@ -32,9 +35,9 @@ class Refusal(NamedTuple):
     """SQLite's extended result code."""
     times: int
     waits_s: Sequence[float]
-    """Time from the transaction's start to the failure, in seconds, for each of the latest failures."""
+    """Times from a transaction's start to its failure, in seconds, for at most the latest 100 failures."""
     longest_s: float
-    """Longest time from a transaction's start to the failure, in seconds, of all failures."""
+    """Maximum of the times from a transaction's start to its failure, for all failures, in seconds."""
 
 
 class Connections(Protocol):
@@ -51,14 +54,17 @@ class NativeLoop(Connections, Protocol):
     """A worker's access to the key-value data, with a loop in C that runs the worker's operations."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the C loop with the parameters `plan`. Return results by name. Raises EnvironmentFailure."""
+        """Run the C loop. Return results by name, such as "ending". Raises EnvironmentFailure.
+
+        `plan` has the parameters of the C code by name.
+        """
 
     def refusals(self) -> list[Refusal]:
         """Return the failed statements of the last run."""
 
 
 class WaitingConnections(Connections, Protocol):
-    """A worker's connections, with counts of the errors that other connections' locks caused."""
+    """A worker's connections, with counts of BUSY errors, which locks of other connections cause."""
 
     def was_busy(self, error: Exception) -> bool:
         """Return whether another connection's lock caused the error. If so, count the error."""
@@ -99,7 +105,7 @@ class TableView(Protocol):
         """Create all buckets without rows, replacing older data, with the settings of the case."""
 
     def settle(self) -> None:
-        """Prepare the data for the checks, after all workers have closed their connections."""
+        """Prepare the data for the checks. Call it after all workers have closed their connections."""
         return
 
     def release(self) -> None:
@@ -137,7 +143,7 @@ class LogObserver(Protocol):
         """Take a sample of the log's size and use."""
 
     def end(self) -> None:
-        """After the workers have ended, close deleted files of the log (on Windows, all files of the log)."""
+        """Close deleted files of the log (on Windows, all files). Call it after the workers have ended."""
 
     def close(self) -> None:
         """Close the log's files. Call it after the parent has closed its connections to the database."""
@@ -216,7 +222,10 @@ class Reader(ParentConnection, Interruptible, Protocol):
         """End the read transaction."""
 
     def understood(self, sql: str, names: Sequence[str]) -> None:
-        """Check that `sql`, whose parameters are `names`, compiles. If not, raise the database's error."""
+        """Compile `sql` without running it, to check it. Raise the database's error if it is not valid.
+
+        `names` has the names of the parameters of `sql`, such as ["id"] for :id.
+        """
 
     def close(self) -> None:
         """Close the connection."""

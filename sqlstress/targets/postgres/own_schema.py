@@ -22,7 +22,11 @@ from sqlstress.targets.postgres.dialect import PREFIX, error_text, one_line
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 ANSWER_S, RECOVERY_S, QUIET_S, LOCKED_S = 10, 20.0, 30.0, 10.0
-"""Time limits, in s: to connect, for a crash recovery of the server, for sessions to end, for a lock."""
+"""Time limits, in s.
+
+ANSWER_S: to connect. RECOVERY_S: for the server's crash recovery. QUIET_S: until all sessions have ended.
+LOCKED_S: to get a lock.
+"""
 _POLL_S = 0.02
 
 

@@ -84,7 +84,7 @@ class PostgresPlace(interface.Place):
 
     @contextmanager
     def read(self, pulse: Pulse = lambda: None) -> Iterator[Connection]:
-        """End all sessions of workers, and yield a connection. Raises EnvironmentFailure."""
+        """End all sessions of workers, also killed workers. Yield a connection. Raises EnvironmentFailure."""
         with opened(dsn_of(self.case), f"cannot read {self.name}", own_schema.RECOVERY_S) as connection:
             end_sessions(connection, self.name, pulse)
             connection.execute(f"SET lock_timeout = '{own_schema.LOCKED_S:g}s'".encode())
@@ -222,7 +222,7 @@ class PostgresStore(interface.ClientStore):
     """A worker's key-value store, whose lists of operations (see `Store`) have one function per bucket."""
 
     def __init__(self, case: Case, schema: str, begin: str) -> None:
-        """Connect. If `begin` is "immediate", transactions lock rows before reading, in a fixed order."""
+        """Connect. If `begin` is "immediate", updates read with FOR UPDATE, and batches sort their rows."""
         client = PostgresClient(case, schema).connect()
         super().__init__(client)
         if client.rows("SELECT current_schema()") != [(schema,)]:
@@ -277,7 +277,7 @@ def _check(result: Any) -> Any:
 
 
 class PostgresSession:
-    """A connection in autocommit mode whose search path is the schema of the case."""
+    """A connection in autocommit mode, whose statements find the case's tables (search path)."""
 
     def __init__(self, connection: Connection, schema: str, pulse: Pulse = lambda: None) -> None:
         self.connection, self._schema, self._pulse = connection, schema, pulse

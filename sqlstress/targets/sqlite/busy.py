@@ -21,21 +21,31 @@ if TYPE_CHECKING:
 
 
 MEAN_S = 5.6e-3
-"""Mean sleep before a retry, in seconds, with 8 to 14 workers."""
+"""Mean sleep before a retry, in seconds, with 8 to 14 workers (for other numbers see the next constants)."""
 LARGEST_MEAN_S = 0.7e-3
 """Mean sleep per worker, in seconds, with fewer than 8 workers. With 4 workers the mean is 4 * 0.7 ms."""
 SMALLEST_MEAN_S = 0.4e-3
 """Mean sleep per worker, in seconds, with more than 14 workers. With 20 the mean is 20 * 0.4 ms."""
 FIRST_FACTOR = 2.0
-"""Factor of the mean sleep after a transaction's first attempt. After later attempts it is below 1."""
+"""Factor by which the mean sleep is multiplied after a transaction's first failed attempt.
+
+With 8 to 14 workers the mean sleep is then 2 * 5.6 ms. After later attempts the factor is below 1 (see
+MAX_ATTEMPTS).
+"""
 MAX_ATTEMPTS = 8
-"""Number of retries after which the mean sleep has its minimum: its factor is 1 - attempt / 8."""
+"""Number of failed retries of a transaction after which the mean sleep has its minimum.
+
+After the failed retry number n, the mean sleep is multiplied by 1 - n / 8, such as by 6/8 after 2 retries.
+"""
 MIN_MEAN_S = 60e-6
 """Minimum of the mean sleep per worker, in seconds. With 20 workers the mean is never below 20 * 60 µs."""
 SHORTEST_S = 50e-6
-"""Minimum sleep, in seconds. Timers of operating systems are not more exact."""
+"""Minimum of each random sleep, in seconds. Timers of operating systems cannot measure shorter sleeps."""
 MAX_WAITS = 100
-"""Number of durations that are kept for each kind of failure, for the median in the report."""
+"""Number of latest failures of each kind whose times are kept, for the median in the report.
+
+A kind is a statement with a result code, such as COMMIT with BUSY.
+"""
 
 
 class Refusals:
@@ -91,7 +101,11 @@ class BusyRetries:
         return max(SHORTEST_S, max(self.least_s, self.mean_s * patience) * jitter)
 
     def sleep_before_retry(self, attempt: int, begun: float) -> bool:
-        """Sleep and return True; return False at once if the busy timeout has passed since `begun`."""
+        """Sleep and return True; return False at once if the busy timeout has passed since `begun`.
+
+        `attempt` is the number of the failed attempt, from 0. `begun` is the time when the first
+        attempt began.
+        """
         if self._clock() - begun >= self._timeout_s:
             return False
         self._sleep(self.interval(attempt))
@@ -109,7 +123,7 @@ class BusyRetries:
         result_code: Callable[[BaseException], int | None],
         recover: Callable[[], None],
     ) -> Callable[[Any], Any]:
-        """Return an operation that repeats `call` while SQLite returns BUSY, until the timeout.
+        """Return a function that repeats `call` while SQLite returns BUSY, until the busy timeout.
 
         `result_code` returns SQLite's code of an exception. `recover` rolls back a failed attempt.
         """

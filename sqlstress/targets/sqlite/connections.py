@@ -106,11 +106,14 @@ COMMIT = "COMMIT"
 COUNT = "SELECT n FROM counter WHERE id = ?"
 SET_COUNT = "UPDATE counter SET n = ? WHERE id = ?"
 _SINGLE = {"get": GET, "pair": PAIR, "replace": PUT}
-"""Statement of each kind of operation that has only one statement."""
+"""SQL of each kind of operation that is a single statement. Other operations are transactions."""
 
 
 def statements_before(sql: str, begin: str) -> tuple[str, ...]:
-    """Return a transaction's statements before `sql`, such as (`begin`, PUT) if `sql` is COMMIT."""
+    """Return the statements that come before `sql` in a transaction, such as (`begin`, PUT) for COMMIT.
+
+    `begin` is the first statement, such as "BEGIN IMMEDIATE".
+    """
     earlier = {COMMIT: (PUT,), SET_COUNT: (COUNT,)}
     return (begin, *earlier.get(sql, ()))
 
@@ -315,7 +318,7 @@ def _load_on_open() -> Iterator[None]:
 
 _ALL = "SELECT key, value FROM kv"
 _STATEMENTS = 8
-"""Length of the list of statements for the C code (see loop.h). The check of the rows needs only _ALL."""
+"""Number of statements that the C code expects (see loop.h). The check of the rows uses only _ALL."""
 
 
 class _ConnectionGroup(NamedTuple):

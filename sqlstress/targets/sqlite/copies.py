@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sqlstress.system.interrupt import Pulse
 
 MOST = 64 << 20
-"""Maximum size of all copies together, in bytes of memory."""
+"""Maximum memory of all copies of all cases together, in bytes."""
 _WAL_HEADER = 32
 _SYNCS = 8
 """Number of files that are synced at the same time. A disk can serve several syncs at once."""
@@ -41,9 +41,10 @@ class Copy:
         """Identities of the files, to notice if another program has replaced one."""
 
     def restore(self, paths: Sequence[Path], pulse: Pulse) -> list[Path]:
-        """Restore all files; return the paths of databases for which the caller must create a WAL.
+        """Restore all files. Return the databases whose WAL the caller must extend to its old size.
 
-        For these, the last trial left no WAL of the right size. Call it while no process is connected.
+        For these databases, the last trial left no WAL of the right size. Call it while no process is
+        connected.
         """
         without_wal = []
         if self.seal.broken():

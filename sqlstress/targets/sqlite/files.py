@@ -29,7 +29,10 @@ if TYPE_CHECKING:  # A worker imports this module, too, and needs none of these 
 OPEN_SUFFIXES = ("", "-wal", "-shm")
 """Suffixes of the files that a connection keeps open. A rollback journal is not kept open."""
 SPARE = "-spare"
-"""Suffix of a WAL's second name (hard link). When SQLite deletes the -wal, the next trial reuses the WAL."""
+"""Suffix of a WAL's second name, a hard link.
+
+When SQLite deletes the name with -wal, the file remains under this name, and the next trial uses it again.
+"""
 SUFFIXES = (*OPEN_SUFFIXES, "-journal", SPARE)
 
 
@@ -80,7 +83,10 @@ def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
 
 
 def first_write(case: Case, path: Path) -> dict[str, str]:
-    """Commit once with the case's settings; return the values in effect, such as {"page_size": "4096"}."""
+    """Commit once with the case's settings, and check that all of them are in effect.
+
+    Return the values in effect, such as {"page_size": "4096"}. Raises UsageError or EnvironmentFailure.
+    """
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         connection.rows("PRAGMA user_version=1")
@@ -100,9 +106,9 @@ def watched(connection: Connection, sql: str, pulse: Pulse) -> list[Row]:
 DEFAULT_AUTOCHECKPOINT = 1000
 _FRAME_HEADER = 24
 _WAL_BUDGET = 128 << 20
-"""Maximum size to which filling extends all WALs of a case together, in bytes."""
+"""Maximum total size of a case's WALs, which are extended with zeros before a trial, in bytes."""
 _TRANSACTION_BYTES = 8 << 20
-"""Approximate size of the rows per transaction while a file is filled, in bytes."""
+"""Approximate size of the rows that each transaction inserts when a file is filled, in bytes."""
 _BLOCK = 1 << 20
 _KEY_BYTES = 24
 _CACHE_KIB = 32 << 10
@@ -135,7 +141,10 @@ class SqliteTable:
         value_size: int,
         counters: int,
     ) -> None:
-        """`copies` has a Copy of filled files by `copies.layout_key`, for `fill`; None means no copies."""
+        """`copies` keeps copies of filled files for later trials (see `Place.copies`), or is None.
+
+        `value_size` is the size of a value in bytes. `counters` is the number of counters per file, or 0.
+        """
         self._case, self._settings, self._paths, self._copies = case, case.settings, paths, copies
         self._value_size, self._counters = value_size, counters
         self.stays = False
@@ -193,14 +202,17 @@ class SqliteTable:
                 self._grow_wal(path, self._idle[-1])
 
     def settle(self) -> None:
-        """Copy the WALs into the databases, without a sync, before the checks read the databases."""
+        """Copy the WALs into the databases before the checks. No fsync is made (synchronous is off)."""
         # The idle connections stay open, so that the checks do not create and delete a WAL.
         for idle in self._idle:
             with suppress(Exception):  # Ignore any error: the checks report its cause.
                 idle.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def release(self) -> None:
-        """Close the idle connections of `fill`, without a sync, after all other connections were closed."""
+        """Close the idle connections of `fill`. Call it after all other connections were closed.
+
+        SQLite then makes no fsync, because the idle connections have synchronous=off.
+        """
         if self._idle and self.stays:
             spare_wals(self._paths)
         while self._idle:
@@ -218,7 +230,7 @@ class SqliteTable:
             return [(number, n) for number, n in connection.rows("SELECT id, n FROM counter ORDER BY id")]
 
     def fill_file(self, path: Path, rows: Iterable[Row]) -> Connection:
-        """Create and fill a file; return an idle connection, which has the WAL open and holds no lock."""
+        """Create a file with `rows`. Return an idle connection, which keeps the WAL open without a lock."""
         from dataclasses import replace
 
         fill_settings = replace(self._settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
@@ -271,7 +283,7 @@ class SqliteTable:
         frames = self._settings.wal_autocheckpoint
         frames = DEFAULT_AUTOCHECKPOINT if frames is None else frames
         page_size = int(connection.rows("PRAGMA page_size")[0][0])
-        # SQLite checkpoints and restarts the WAL at this size.
+        # When the WAL has this size, SQLite checkpoints it and writes from its start again.
         target = min(frames * (page_size + _FRAME_HEADER), _WAL_BUDGET // self._case.buckets)
         with path.with_name(path.name + "-wal").open("r+b") as file:
             for size in range(file.seek(0, SEEK_END), target, _BLOCK):
@@ -292,7 +304,10 @@ def _checkpoint(connection: Connection) -> None:
 
 
 WATCHED_PRAGMAS = ("journal_mode", "schema_version", "user_version", "application_id")
-"""Pragmas whose values no worker changes. schema_version grows with each change of the schema."""
+"""Pragmas that show changes by other programs, because no worker changes their values.
+
+For example, SQLite increments schema_version at each change of the schema.
+"""
 LOCK_TIMEOUT_MS = 1000
 """Maximum wait for a lock, in ms, to read WATCHED_PRAGMAS while no worker is connected."""
 

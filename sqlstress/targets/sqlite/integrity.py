@@ -20,7 +20,7 @@ _COLUMNS = "rowid type name tbl_name sql"
 _MIN_THREAD_BYTES = 4 << 20
 """Minimum size of a file that is checked in a separate thread, in bytes."""
 _HEADING = "*** in database main ***"
-"""First line of the result of PRAGMA integrity_check or quick_check if the file has problems."""
+"""First line of SQLite's result of integrity_check or quick_check if a file has problems. Not shown."""
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
@@ -78,7 +78,10 @@ def schema(case: Case, path: Path) -> list[Definition]:
 
 
 def definitions(connection: Connection) -> list[Definition]:
-    """Return (label, SQL), such as ("definition 2, the index by_name of users", "CREATE INDEX …")."""
+    """Return (label, SQL) for each row of sqlite_schema.
+
+    An example is ("definition 2, the index by_name of users", "CREATE INDEX …").
+    """
     # Read the columns as bytes, because a damaged value may not be valid text.
     columns = ", ".join(f"CAST({name} AS BLOB)" for name in _COLUMNS.split())
     rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")

@@ -52,7 +52,10 @@ _WRITE_AT, _CHECKPOINT_AT, _RECOVERY_AT, _READ_AT, _READERS = 120, 121, 122, 123
 _PENDING_AT, _RESERVED_AT, _SHARED_AT, _SHARED_LENGTH = 0x4000_0000, 0x4000_0001, 0x4000_0002, 510
 _MAGIC = b"SQLite format 3\0"
 _VERSION_AT, _WAL_VERSION, _CHANGES = 18, 2, Struct(">24xI")
-"""Database file header: offset of the write version, its value in WAL mode, format of the change counter."""
+"""Fields in the header of a database file.
+
+The write version is at offset 18, and is 2 in WAL mode. The Struct reads the change counter, at offset 24.
+"""
 _HEADER = 28
 # Fields of struct flock in each system's order: start, length, pid, type and whence.
 _FLOCK = Struct("@qqihh" if sys.platform == "darwin" else "@hhqqi4x" if sys.maxsize > 2**32 else "@hhqqi")
@@ -111,7 +114,7 @@ class _File:
         return self._descriptor >= 0
 
     def follow(self) -> bool:
-        """Open the current file at the path, unless already open; return whether a file exists."""
+        """Open the file that is now at the path, if it is not open yet. Return whether a file exists."""
         try:
             status = self.path.stat()
             if self._descriptor < 0 or self.identity != (status.st_dev, status.st_ino):
@@ -393,5 +396,5 @@ class HoldTracker:
 
     @property
     def figures(self) -> tuple[int, int, float, float, float, float]:
-        """Values of the fields of the report's class `Holds`, in order, to construct it."""
+        """Arguments of the report's class `Holds`, in order."""
         return self.samples, self.times, self.longest_s, self.most_s, self.longest_at_s, self.now_s

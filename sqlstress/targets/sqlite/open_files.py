@@ -44,7 +44,10 @@ class Opener(NamedTuple):
     written_ns: int = 0
     """Time of this WAL's last change, in ns since the epoch, if `wal` is DELETED or OTHER; else 0."""
     deleted_wal: bool = False
-    """Whether the WAL is deleted, not only the wal-index, which is normal for a moment during a close."""
+    """Whether the WAL is deleted. If only the wal-index is deleted, this is False.
+
+    SQLite deletes the wal-index before the WAL when the last connection closes.
+    """
 
 
 class Openers(NamedTuple):

@@ -29,7 +29,7 @@ WAITS_SEEN, WAITS_PROCESSOR, SYNCS_SEEN, SYNCS_PROCESSOR = range(16, 20)
 CHECKPOINTS_SEEN, CHECKPOINTS_PROCESSOR = range(20, 22)
 RING, SPAN = 32, 3
 STATEMENTS_PER_SAMPLE = 17
-"""Number of statements per timed statement: the shim times only one statement in 17."""
+"""Ratio of all statements to timed statements: the shim measures the time of one statement in 17."""
 
 TRANSACTION, WAIT_WRITE, WAIT_READ, WAIT_ALONE, HOLD_WRITE, HOLD_READ, HOLD_ALONE, SYNC, CHECKPOINT = range(9)
 """Kinds of spans (periods of one activity). A wait or hold concerns a lock, such as WAIT_WRITE.
@@ -152,7 +152,8 @@ def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns:
     """Return a schedule of pauses inside SQLite, as 64-bit words for the C code.
 
     `rates` has a number for each kind of VFS call, in the order of native/pauses.h: with 50, one call in 50
-    pauses on average, and 0 means no pauses. The pauses' lengths are log-uniform between the limits.
+    pauses on average, and 0 means no pauses. The lengths are random (log-uniform) from `shortest_ns` to
+    `longest_ns`.
     """
     low, high = math.log(shortest_ns), math.log(longest_ns)
     lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTH_COUNT)]

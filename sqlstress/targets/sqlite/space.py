@@ -19,8 +19,8 @@ from sqlstress.targets.sqlite.files import opened, watched
 
 # Each row has a b-tree's name, its table, whether it is an index, and the numbers of its entries, leaf pages,
 # internal pages and corrupted pages.
-# `keyed` is whether internal pages have entries, too. This is the case for an index and for a WITHOUT ROWID
-# table. Only a WITHOUT ROWID table has an index (its primary key) that sqlite_schema lacks.
+# `keyed` is whether internal pages have entries, too: in an index or a WITHOUT ROWID table. To recognize
+# such a table, the query looks for an index (the primary key) in pragma_index_list but not in sqlite_schema.
 _TREES = """
 WITH tree AS (
     SELECT name, tbl_name, type = 'index' AS is_index, type = 'index' OR EXISTS (

@@ -21,9 +21,10 @@ from typing import NamedTuple
 
 _VERSION = 3_007_000
 _HEADER = Struct("=I4xIBxHI12x4s4x2I")
-"""Header of a wal-index, in native byte order: iVersion, iChange, isInit, szPage, mxFrame, aSalt[0], aCksum.
+"""Header of a wal-index, in native byte order, with SQLite's names of the fields.
 
-A copy of the header follows in the file.
+The fields are iVersion, iChange, isInit, szPage, mxFrame, aSalt[0] and aCksum. A second copy of the
+header follows in the file.
 """
 _SUMMED = Struct("=10I")
 _BACKFILLED = Struct("=I")
@@ -120,7 +121,7 @@ def wal_bytes(database: Path) -> int:
 
 
 def _read_consistent(read_bytes: Callable[[], bytes]) -> WalIndex | None:
-    """Read the state until two reads without a lock agree, and return it; None after _TRIES reads."""
+    """Read the state, without a lock, until two reads agree. Return None after _TRIES reads."""
     previous = None
     for _ in range(_TRIES):
         current = parse(read_bytes())

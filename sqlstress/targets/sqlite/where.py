@@ -40,7 +40,10 @@ BLOCKS = {
     recording.WAIT_READ: recording.HOLD_ALONE,
     recording.WAIT_ALONE: recording.HOLD_READ,
 }
-"""Kind of hold that causes a wait, by kind of wait. For example, a reader's lock causes WAIT_ALONE."""
+"""Kind of hold that causes a wait, by kind of wait.
+
+For example, WAIT_ALONE is a wait for a lock that excludes all readers, so that a reader's hold causes it.
+"""
 _ACTIVITIES = {recording.SYNC: SYNC, recording.CHECKPOINT: CHECKPOINT}
 
 
@@ -95,7 +98,7 @@ class TrialSpans:
             self._waits[wait.process].append(wait)
 
     def contradiction(self) -> bool:
-        """Return whether two spans show two processes that held one exclusive lock at the same time."""
+        """Return whether the spans are wrong: two processes held an exclusive lock at the same time."""
         for (kind, _), rows in self._rows.items():
             if kind in (recording.HOLD_WRITE, recording.HOLD_ALONE):
                 holds = sorted((span.begin, span.end) for row in rows.values() for span in row.all)
@@ -157,13 +160,16 @@ def covered_ns(stretches: Iterable[Span | Blocked]) -> int:
 
 
 MIN_OPERATIONS = 100
-"""Minimum number of operations for which the slowest 1% is at least one operation."""
+"""Minimum number of operations for `slowest`: 1% of 100 operations is one operation."""
 MAX_HOLDERS = 8
 MAX_ROWS = 12
 _STEPS = 300
-"""Resolution of a `Moment`: gaps in an activity of up to 1/300 of the moment's length are closed."""
+"""Resolution of the report's `Moment`, which shows the activities during one slow operation.
+
+Two equal activities of a process are joined if the gap between them is at most 1/300 of the operation's time.
+"""
 WAIT = "wait"
-"""Name in a `Moment` of the activity of a process that waits for a lock."""
+"""Name of a wait for a lock in the report's `Moment` (the activities during one slow operation)."""
 
 
 def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
@@ -195,7 +201,11 @@ def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
 def _add_causes(
     seen: TrialSpans, operation: Span, parts: Counter[str], holders: Counter[tuple[int, str]]
 ) -> None:
-    """Add an operation's ns to `parts` by activity, and its waits to `holders` by (lock holder, activity)."""
+    """Add the times of one operation to the sums `parts` and `holders`, in ns.
+
+    A key of `parts` is an activity of the operation, such as SYNC. A key of `holders` is a process whose lock
+    blocked the operation, and the activity of this process, such as (2, "commit").
+    """
     process, begin, end, *_ = operation
     waited_ns = held_ns = 0
     for wait in seen.waits_of(process, begin, end):
@@ -217,7 +227,10 @@ def _add_causes(
 
 
 def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
-    """Return the activities of the busiest processes, and of its own, during the operation `worst`."""
+    """Return the activities of processes during the operation `worst`.
+
+    The result has the process of `worst` and the busiest other processes. `processes` is the number of all.
+    """
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for part in _all_activities(seen, worst, processes):
@@ -233,7 +246,10 @@ def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
 
 
 def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[Blocked]:
-    """Yield waits and holds of locks on the file of `worst` (an operation), and checkpoints, during it."""
+    """Yield the waits, holds of locks and checkpoints of all processes during the operation `worst`.
+
+    Only locks on the database file of `worst` are included.
+    """
     _, begin, end, *_ = worst
     for wait in seen.waits:
         if wait.file == worst.file and wait.begin < end and wait.end > begin:
@@ -257,16 +273,20 @@ def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[i
 
 
 _WAIT, _INSIDE = "wait", "inside"
-"""Parts of a worker's time that `split` divides: waits for locks, and work of SQLite and its driver."""
+"""Parts of a worker's time that `split` divides further.
+
+_WAIT is the time of waits for locks. _INSIDE is the time of work in SQLite and its driver.
+"""
 _SAMPLED = {
     _WAIT: (recording.WAITS_SEEN, recording.WAITS_PROCESSOR),
     SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
     CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
-"""Indices of two times in a `SpanArea`, by activity: of samples, and of waits for a processor in them.
+"""For each activity, the indices of two times in a `SpanArea` (a process's part of the shared memory).
 
-For example, if 100 ms of syncs were sampled, and the worker waited for a processor for 5 ms of them, 5% of
-the time of all syncs counts as waits for a processor.
+The first is the total time of samples, the second is how long the process waited for a processor in them.
+
+For example, with 100 ms and 5 ms for syncs, 5% of the time of all syncs counts as waits for a processor.
 """
 
 
@@ -332,8 +352,8 @@ def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
 def _split_off_processor_waits(area: SpanArea, parts: Mapping[str, int]) -> dict[str, int]:
     """Move the time in which the worker waited for a processor from all parts to a new part PROCESSOR.
 
-    `parts` has ns by activity. Samples show the share to move from waits, syncs and checkpoints (_SAMPLED).
-    The rest is moved from the remaining parts, in proportion to their lengths.
+    `parts` has ns by activity. For waits, syncs and checkpoints, samples show the share to move (see
+    _SAMPLED). The rest of the processor waits is moved from the other parts, in proportion to their lengths.
     """
     observed_ns = area[recording.TO] - area[recording.FROM]
     waited_ns = area[recording.PROCESSOR] * area.window_ns / observed_ns if observed_ns > 0 else 0.0

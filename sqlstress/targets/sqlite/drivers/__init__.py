@@ -65,7 +65,10 @@ class Connection(Protocol):
         self._connection.executemany(sql, rows)
 
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
-        """Register `call` as the SQL function `name` with `arity` arguments, not marked as deterministic."""
+        """Register the Python function `call` as the SQL function `name` with `arity` arguments.
+
+        SQLite calls the function for each row, because it is not marked as deterministic.
+        """
 
     def rollback(self) -> None:
         if self._connection.in_transaction:
@@ -104,6 +107,6 @@ def load_driver(name: str) -> Driver:
 
 
 def explain(name: str, error: Exception) -> str:
-    """Return a description of an error with a remedy and, for an SQLite error, its code."""
+    """Return a description of an error of the driver `name`, with a remedy and SQLite's code, if any."""
     code = None if isinstance(error, SqlstressError | MemoryError) else load_driver(name).result_code(error)
     return plainly(error) if code is None else codes.explained(code, error_message(error))

@@ -21,7 +21,7 @@ REPORTED = (
 KEPT = "kept"
 """Value of `Settings.journal_mode` for a user program that chooses the journal mode itself."""
 
-# SQLite returns the number of a level. For example, 2 of synchronous is "full".
+# Names of the values that SQLite returns as numbers. For example, the value 2 of synchronous is "full".
 _NAMED_LEVELS = {
     # These names equal SYNCHRONOUS in sqlstress.report.case, which workers do not import.
     "synchronous": ("off", "normal", "full", "extra"),
@@ -60,7 +60,8 @@ def apply(connection: Connection, settings: Settings) -> None:
 def read_back(connection: Connection, settings: Settings) -> dict[str, str]:
     """Return the value in effect of each reported or requested pragma, such as {"synchronous": "full"}.
 
-    Values are in lower case, and a level has its name. A value is "" if SQLite returns no row.
+    Values are in lower case. A number for which SQLite has a name is replaced by the name, such as 2 of
+    synchronous by "full". A value is "" if SQLite returns no row.
     """
     names = dict.fromkeys((*REPORTED, *(name for name, _ in settings.pragmas)))
     rows = {name: connection.rows(f"PRAGMA {name}") for name in names}
