@@ -61,7 +61,7 @@ def test_growth_of_the_wal_is_reported_with_its_kind() -> None:
     wal = WalUse(4096, 256_000_000, 256_000_000, 62_500, 62_000, 62_500, 62_000)
     grown = replace(run, trials=tuple(replace(trial, wal=wal) for trial in run.trials))
     text = " ".join(report_text(replace(report, runs=(grown,), planned=1)).split())
-    assert "The WAL grew to 256 MB (62,500 frames)" in text and "transactions overlapped without a pause" in text
+    assert "The WAL grew to 256 MB (62,500 frames)" in text and "overlapped without a pause" in text
     assert "The WAL grew" not in report_text(report)
 
 
