@@ -1,8 +1,8 @@
 """Comparison of the rows of a report's table, in the experiments methods, keys and cycles.
 
 A row shows a run: all trials of a case (a set of option values to measure). A group has the runs of a table.
-Only rows of one part of the table, such as one schema, are compared. A pass is one trial of each case in
-turn. A difference is reported only if it is significant over the passes.
+Rows are compared only within a part of the table, such as the rows with one schema. A pass is one trial of
+each case in turn. A difference is reported only if it is significant over the passes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Compared:
     """
 
     name: Callable[[Case], str]
-    """Function that returns a case's name, such as "1b1 + WAL". Cases with other numbers of rows share it."""
+    """Function that returns a case's name, such as "1b1 + WAL". It does not contain the number of rows."""
     base: str
     """Name of the case that counts as 1, such as "1b1": other cases of its part are shown relative to it."""
     figure: Callable[[Trial], float]
@@ -104,7 +104,7 @@ class Compared:
     ) -> Column[Row]:
         """Return a column with each row's figure / the figure of the case `base` in this part of the table.
 
-        For example, 5 means 5 times the figure of "1b1". If `base` has several rows, the largest figure is 1.
+        For example, 5 means 5 times the figure of "1b1". If `base` has several rows, the best counts as 1.
         `write` returns the text of a ratio. `figure` is used instead of `self.figure`. `more` goes to Column.
         """
 
@@ -153,7 +153,7 @@ class Compared:
             yield Finding(shared.cannot_tell, advice=more_trials(group.case))
 
     def _part(self, part: str, named: Mapping[str, Run], tested: PairwiseTests) -> Finding:
-        """Rank the runs of a part. `named` has the best run by name, and `tested` the tests of all pairs."""
+        """Rank the runs of a part. `named` has the best run of each name. `tested` has tests of all pairs."""
         leads = [self._lead(named, tested)]
         others = {name: run for name, run in named.items() if name.split()[0] != self.special}
         if others and not {*leads[0].names} <= {*others}:

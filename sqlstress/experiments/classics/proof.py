@@ -42,7 +42,7 @@ def check_rows(
 def _objections(
     table: Sequence[Any], tables: Tables, stored: set[Any], described: Callable[[Any], str]
 ) -> list[str]:
-    """Return a text for each difference of the stored rows from `table`, one of the possible `tables`."""
+    """Return a text for each row by which `stored` differs from `table`, one of the possible `tables`."""
     rows = {*table}
     others = dict.fromkeys(row for row in chain.from_iterable(tables) if row not in rows)
     return [

@@ -139,7 +139,7 @@ class MethodsShown(ClassicShown):
         return "rows"
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return (plot's title, key) of a case's bar. Cases that only differ in rows share a bar."""
+        """Return (plot's title, key) of a case's bar. Cases with other numbers of rows share it."""
         return case.spec.phase, (tricks_of(case), case.driver, case.concurrency)
 
     def bar_name(self, case: Case) -> str:
@@ -173,7 +173,7 @@ A share is a part of the file, from 0 to 1. A fan-out is the mean number of chil
 
 
 def _space_column(name: str, csv: str, write: Write, **more: Any) -> Column[Row]:
-    """Return a column for a figure of `SPACE`. `csv` is its key there, and `write` returns its text."""
+    """Return a column for a figure of `SPACE`, by its key `csv`: "file_bytes". `write` returns its text."""
 
     def value(trial: Trial) -> float | None:
         try:
@@ -366,7 +366,7 @@ def checkpoints_in(
 
 
 def total_ns(trial: Trial) -> float:
-    """Return the time of all cycles, in ns. If unknown, return the time of the trial."""
+    """Return the time of all cycles in ns, without the closing checkpoint; if unknown, the trial's time."""
     times = times_of(trial)
     return sum(times.cycles) + sum(times.bounds) if times else trial.seconds * NS_PER_S
 
@@ -518,7 +518,7 @@ class CyclesShown(ClassicShown):
 
 
 def _traces(label: str, times: CycleTimes, number: int) -> Iterator[Plain]:
-    """Yield a line of cycle times, and marks at cycles with a checkpoint. `number` selects the colour."""
+    """Yield a line of the times, and marks at cycles with a checkpoint. `number` selects the colour."""
     ms = [ns / NS_PER_MS for ns in times.cycles]
     hover = f"{label}, cycle %{{x}}: %{{y:.3g}} ms"
     trace = line(label, range(1, len(ms) + 1), ms, number, hover)

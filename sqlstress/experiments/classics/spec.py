@@ -64,16 +64,16 @@ class Method:
     samples: int = 300
     """Number of stored samples in the phase "query", with a result for each pair of them. 0 if unknown."""
     chunk: int = 1000
-    """Number of rows per statement of BLK/n."""
+    """Number of rows per statement of the method BLK/n."""
 
     @property
     def rows(self) -> int:
-        """Number of rows to write or read."""
+        """Number of rows to write or read: 45 pairs for the scale 10 in the phase "allocate"."""
         return self.scale * (self.scale - 1) // 2 if self.phase == "allocate" else self.scale
 
     @property
     def sets(self) -> tuple[int, int]:
-        """Sizes of two sets of samples, such as (40, 50) for 2000 pairs: each pair of the sets is queried."""
+        """Sizes of two sets of samples: (40, 50) for 2000 pairs. All pairs between the sets are queried."""
         lower = next((size for size in range(isqrt(self.scale), 0, -1) if self.scale % size == 0), 1)
         return lower, self.scale // lower
 
@@ -124,7 +124,7 @@ class Scales(NamedTuple):
 
     phase: str
     tricks: tuple[str, ...]
-    """Names of the methods, as `tricks_of` returns them: "1b1 + WAL"."""
+    """Methods, some with journal mode WAL or with TSC (all rows in one transaction): "1b1 + WAL"."""
     published: Sequence[int]
     """Scales in the published tables. The option --full measures all of them."""
     chosen: Sequence[int]

@@ -277,7 +277,7 @@ def pick_name(pick: Row | str) -> str:
 
 
 class CyclesWork(ClassicWork):
-    """Database of cycles. The table must have the rows that the last acknowledged commit left."""
+    """Database of cycles. The table must have the rows that it had at the last acknowledged commit."""
 
     definitions = (worker.CYCLES_TABLE,)
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation
 
 BEGIN, DELETE, QUERY, COMMIT, CHECKPOINT = "begin", "delete", "query", "commit", "checkpoint"
-"""Kinds of steps that insert no rows. All other kinds insert rows."""
+"""Kinds of steps that insert no rows. Steps of all other kinds, such as "allocate", insert `Step.rows`."""
 INSERT, PICKS = "insert", "picks"
 """Kinds of steps that insert rows: an INSERT of cycles, and a transaction of keys with a user's rows."""
 
@@ -265,7 +265,7 @@ EXAMPLES = 3
 
 
 def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Iterator[str]:
-    """Yield a text for each row that is missing in `found`, the rows that queries returned, or superfluous.
+    """Yield a text for each missing or superfluous row in `found`, the rows that queries returned.
 
     `wanted` has the queried pairs of sample ids. Each must be found once, with the value from `seed`.
     """
@@ -277,7 +277,7 @@ def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Itera
         yield f"the answer has the result {row!r:.60}, which was not asked for or is there too often"
 
 
-# SQL of the experiment methods. As far as Peewee has a method, the SQL is what Peewee would generate.
+# SQL of the experiment methods. For 1b1, BLK and BLK/n, this is the SQL that Peewee generates.
 
 
 FIELDS = {"insert": ("path",), "allocate": ("a", "b", "val"), "query": ("a", "b")}
@@ -368,7 +368,7 @@ _REFUSALS = (
     "string or blob too big",
     "Recursion limit",
 )
-"""Phrases in SQLite's messages about limits. Result codes do not tell limits from other errors."""
+"""Phrases in SQLite's messages about limits. Its result codes do not tell limits from other errors."""
 
 
 def refusal(error: Exception) -> str | None:
@@ -387,7 +387,7 @@ ITEMS = "SELECT id FROM items ORDER BY rowid"
 
 
 class KeysSource(StepSource):
-    """Transactions that insert the picks of a user each. With the driver `dry`, the rows are only made."""
+    """A transaction for each user, which inserts the user's picks. The driver `dry` only makes the rows."""
 
     _users: Sequence[Any]
     _items: Sequence[Any]
@@ -409,7 +409,7 @@ class KeysSource(StepSource):
         return {PICKS: client.retried(insertion(picks, connection), connection.rollback)}
 
     def params(self, step: Step) -> list[Row]:
-        """Return (integer id, user's id, item's id) for each pick to insert. Other ids are made later."""
+        """Return (integer id, user's id, item's id) for each pick. Ids of other types are made later."""
         return [
             (number, self._users[user], self._items[item])
             for number, (user, item) in numbered_picks(self.case.spec, step)
@@ -427,7 +427,7 @@ def row_maker(picks: Picks) -> Callable[[Sequence[Row]], Iterable[Row]]:
 
 
 def insertion(picks: Picks, connection: Connection) -> Operation:
-    """Return a function that inserts a user's rows in one transaction, for the timed loop.
+    """Return a function that inserts a user's rows in one transaction. Workers call and time it.
 
     Its argument is a list of tuples (integer id, user's id, item's id).
     """
