@@ -1,9 +1,9 @@
 """Three published experiments: methods of writing rows, types of primary keys, cycles of small writes.
 
-The constants are names of lists of values in the reports of cycles, with a value for each cycle.
+The constants are names of two lists in a report of the experiment cycles. A list has a time per cycle.
 """
 
 STATEMENTS = "statements"
-"""Time of the inserts and deletes of each cycle, in ns."""
+"""Name of the list with the time of the inserts and deletes of each cycle, in ns."""
 BEGIN_AND_COMMIT = "BEGIN and COMMIT"
-"""Time of BEGIN and COMMIT in each cycle, in ns."""
+"""Name of the list with the time of BEGIN and COMMIT in each cycle, in ns."""

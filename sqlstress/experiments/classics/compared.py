@@ -1,8 +1,8 @@
-"""Comparison of measured cases of methods, keys or cycles, for columns of a table and for findings.
+"""Comparison of the rows of a report's table, in the experiments methods, keys and cycles.
 
-A case is a set of option values to measure, and a row of a table. A run is all trials of a case. A group has
-the runs of one table. A pass is one trial of each case in turn. A difference is reported only if it is
-significant over the passes.
+A row shows a run: all trials of a case (a set of option values to measure). A group has the runs of a table.
+Rows are compared only within a part of the table, such as the rows with one schema. A pass is one trial of
+each case in turn. A difference is reported only if it is significant over the passes.
 """
 
 from __future__ import annotations
@@ -38,36 +38,37 @@ Write = Callable[[float], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Rule to compare the cases of a table, with functions that return a case's name and figure.
+    """Rule to compare the cases of a table: the parts of the table, and the figure that ranks their cases.
 
-    Each part of a table, such as the rows of one schema, is compared by itself.
+    A part has the cases that are compared with each other, such as the types of ids with one schema.
     """
 
     name: Callable[[Case], str]
-    """Function from a case to its name, such as "1b1 + WAL", without the number of rows."""
+    """Function that returns a case's name, such as "1b1 + WAL". It does not contain the number of rows."""
     base: str
-    """Name of the case by whose figure the figures of the other cases are divided, such as "1b1"."""
+    """Name of the case that counts as 1, such as "1b1": other cases of its part are shown relative to it."""
     figure: Callable[[Trial], float]
-    """Function from a trial to its main figure: a rate or a time."""
+    """Function that returns the rate or the time of a trial, by which the cases are ranked."""
     is_time: bool = False
     """Whether the figure is a time, so that less is better."""
     part: Callable[[Case], str] = lambda _: ""
-    """Function from a case to the name of its part of the table; empty if there is only one part."""
+    """Function that returns the name of a case's part, such as "insert with peewee"; "" for a single part."""
     special: str = ""
-    """First word of the names of cases that only some applications can use, such as "SPC"; may be empty.
+    """First word of the names of cases that only some applications can use; "" if there are none.
 
-    If such a case is among the fastest, a second ranking leaves out all such cases.
+    For example, "SPC" only writes rows that SQLite itself can compute. If such a case is among the fastest,
+    the report also names the fastest of the other cases.
     """
 
     def rates(self, run: Run) -> dict[int, float]:
-        """Return {number of the pass: rate}. The rate is the figure, or its inverse if it is a time."""
+        """Return a run's rates, by number of the pass. A time t counts as the rate 1 / t."""
         figures = run.by_pass(self.figure)
         return {index: 1 / time for index, time in figures.items()} if self.is_time else figures
 
     def outcome(self, run: Run) -> str:
         """Return DONE, TIMEOUT, LIMIT, FAILED or WRONG.
 
-        A skipped run has the outcome of the run with fewer rows because of which it was skipped.
+        If a run was skipped because a run with fewer rows timed out or met a limit, return that outcome.
         """
         if run.skipped is not None:
             return next((outcome for outcome, reason in REASONS.items() if reason in run.skipped), FAILED)
@@ -79,10 +80,10 @@ class Compared:
         return DONE if run.by_pass(self.figure) else FAILED
 
     def main_cell(self, write: Write) -> case_table.Cell:
-        """Return the function that makes the cells of the column with the main figure: "22k ±8%".
+        """Return the function that makes a cell with the figure and its spread over the passes: "22k ±8%".
 
-        `write` returns the text of a figure. A cell without a figure has the reason, such as TIMEOUT. The
-        relative spread is computed from rates. Times have an equal one, since all passes do equal work.
+        `write` returns the text of a figure, such as "22k". A cell without a figure has the reason, such as
+        TIMEOUT. The spread of a time is computed from its inverse, the rate.
         """
 
         def cell(row: Row) -> str:
@@ -101,10 +102,10 @@ class Compared:
         figure: Callable[[Trial], float | None] | None = None,
         **more: Any,
     ) -> Column[Row]:
-        """Return a column with each row's figure, divided by the figure of `base` in its part of the table.
+        """Return a column with each row's figure / the figure of the case `base` in this part of the table.
 
-        If several rows of the part have the name `base`, the largest of their figures is used. `write`
-        returns the text of a ratio. `figure` replaces the main figure. `more` are further fields of Column.
+        For example, 5 means 5 times the figure of "1b1". If `base` has several rows, the best counts as 1.
+        `write` returns the text of a ratio. `figure` is used instead of `self.figure`. `more` goes to Column.
         """
 
         def value(row: Row) -> float | None:
@@ -128,8 +129,8 @@ class Compared:
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield a finding on the fastest cases of each part of the table.
 
-        To compare cases that differ only in their names and numbers of rows, cases with fewer processes than
-        others, or with another driver than the group's first case, are left out.
+        Only cases with the largest number of processes and the driver of the first case are compared, so that
+        they differ only in their names and numbers of rows.
         """
         most = max(run.case.concurrency for run in group.runs)
         done = [
@@ -152,10 +153,7 @@ class Compared:
             yield Finding(shared.cannot_tell, advice=more_trials(group.case))
 
     def _part(self, part: str, named: Mapping[str, Run], tested: PairwiseTests) -> Finding:
-        """Return the finding on a part of the table.
-
-        `named` has the run with the best rate, by name. `tested` has the tests of all pairs of these runs.
-        """
+        """Rank the runs of a part. `named` has the best run of each name. `tested` has tests of all pairs."""
         leads = [self._lead(named, tested)]
         others = {name: run for name, run in named.items() if name.split()[0] != self.special}
         if others and not {*leads[0].names} <= {*others}:
@@ -163,11 +161,7 @@ class Compared:
         return Finding(sentences.fastest, part=part, leads=tuple(leads))
 
     def _lead(self, named: Mapping[str, Run], tested: PairwiseTests, without: str = "") -> Fastest:
-        """Return the cases not significantly slower than the fastest, and the best rate relative to the base.
-
-        `named` has the runs to rank, by name, and `tested` the tests of all pairs of them. `without` is
-        `special` if these cases are left out, else empty.
-        """
+        """Return the fastest of the runs `named`. `without` is `special` if such cases are not in `named`."""
         lead = leaders(tested, list(named.values()), divide_error_by=1 + bool(self.special))
         names = tuple(name for name, run in named.items() if any(run is near for near in lead.runs))
         ratio = None

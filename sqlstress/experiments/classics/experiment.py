@@ -1,6 +1,6 @@
 """The experiments methods, keys and cycles: their options and cases.
 
-A case of methods is a method at a scale (number of rows) with a driver.
+A case of methods is a method, such as 1b1 (row by row), at a scale (a number of rows) with a driver.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sqlstress.request import Request, check_locking, is_exclusive
 
 
 class _Experiment(Experiment):
-    """Base class of the three experiments. Its methods import the parts by the experiment's name."""
+    """Base class of the three experiments. Imports of other modules are in its methods, for a fast start."""
 
     def rate_units(self, case: Case) -> str:
         return "rows"
@@ -83,7 +83,7 @@ _EXTRA = options_of(MethodsSelection)
 
 
 class MethodsExperiment(_Experiment):
-    """The experiment methods: ways to write and read rows."""
+    """The experiment methods: ways to write and query rows, such as row by row, in bulk or from JSON."""
 
     name = "methods"
     spec = Method
@@ -161,8 +161,8 @@ class MethodsExperiment(_Experiment):
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
         """Return the reason to skip a case or its remaining trials, or None. `runs` has the results so far.
 
-        Reasons are that an earlier trial of this case timed out, or that a case with fewer rows, and no other
-        difference, timed out or met a limit of SQLite.
+        A case is skipped if one of its trials timed out, or if a case that differs only in having fewer rows
+        timed out or exceeded a limit of SQLite.
         """
         for run in (run for run in runs if run.case.workload == self.name):
             scale = run.case.spec.scale
@@ -178,12 +178,12 @@ class MethodsExperiment(_Experiment):
 
 
 MOST_PICKS = 10_000_000
-"""Maximum of --users times --picks, because the check of the data keeps all these rows in memory."""
+"""Maximum number of rows (--users times --picks), because the check keeps all rows in memory."""
 _PICKS = options_of(Picks)
 
 
 class KeysExperiment(_Experiment):
-    """The experiment keys: time and space of types of primary keys."""
+    """The experiment keys: time to insert rows, and size of the file, with each type of primary key."""
 
     name = "keys"
     spec = Picks
@@ -205,7 +205,7 @@ class KeysExperiment(_Experiment):
         *select_options(options_of(KeysSelection)),
         *select_options(_PICKS, "id-type"),
         otherwise("repeat", default=5),
-        # With 1000 users, as published, five trials of each case would take several minutes.
+        # With 1000 users, as in the published experiment, five trials of each case would take minutes.
         replace(_PICKS["users"], default=150),
         *select_options(_PICKS, "picks", "items", "begin"),
         *common("journal-mode"),
@@ -252,7 +252,7 @@ class KeysExperiment(_Experiment):
 
 
 class CyclesExperiment(_Experiment):
-    """The experiment cycles: repeated insertion and deletion of rows."""
+    """The experiment cycles: insert rows, delete all rows and insert rows again, many times."""
 
     name = "cycles"
     spec = Cycling

@@ -1,4 +1,4 @@
-"""Methods of writing and querying rows with Peewee, an object-relational mapper."""
+"""Ways to write and query rows with Peewee, an object-relational mapper: row by row or in bulk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Sample(peewee.Model):
-    """Sample: a file with a unique path."""
+    """Row of the table sample: a file with a unique path."""
 
     id = peewee.AutoField()
     path = peewee.TextField(unique=True)
@@ -28,12 +28,12 @@ class Sample(peewee.Model):
 
 
 class Result(peewee.Model):
-    """Result: a value for a pair of samples; -1 if not computed yet."""
+    """Row of the table result: a value for a pair of samples; -1 if not computed yet."""
 
     a = peewee.ForeignKeyField(Sample)
     b = peewee.ForeignKeyField(Sample)
     val = peewee.FloatField(default=-1)
-    a_id: int  # Peewee adds a_id and b_id: the stored ids, where a and b are Sample objects.
+    a_id: int  # Peewee adds a_id and b_id, the ids of the samples. a and b are Sample objects.
     b_id: int
 
     class Meta:
@@ -46,7 +46,7 @@ MODELS = (Sample, Result)
 
 
 def orm_operations(case: Case, connection: Any) -> dict[str, Operation]:
-    """Return, by name of the method, functions that write rows or query pairs with Peewee's models."""
+    """Return functions that write rows or query the results of pairs of samples, by method, such as "1b1"."""
     phase, database = case.spec.phase, connection.database
     database.bind(MODELS)
     model: Any = Sample if phase == "insert" else Result
@@ -71,6 +71,6 @@ def orm_operations(case: Case, connection: Any) -> dict[str, Operation]:
 
 
 def nested(wanted: Sequence[Pair]) -> Any:
-    """Return the query of the method BLK for pairs of sample ids: a condition for each, joined by OR."""
+    """Return the query for all pairs at once: (a = 1 AND b = 2) OR (a = 1 AND b = 3) OR ..."""
     conditions = [(Result.a == a) & (Result.b == b) for a, b in wanted]
     return Result.select().where(reduce(or_, conditions))

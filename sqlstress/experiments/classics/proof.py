@@ -1,4 +1,4 @@
-"""Checks that a table has all acknowledged rows, which follow from completed steps, and no other rows."""
+"""Checks that a table has all rows whose commit SQLite acknowledged to a worker, and no other rows."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sqlstress.report import Check
 from sqlstress.report.results import CheckCounter
 
 Tables = Sequence[Sequence[Any]]
-"""Lists of rows, of which a worker has written one: two lists if the worker died, else a single list."""
+"""Possible contents of a worker's rows: one list; two if it died, with and without its last step."""
 
 
 def check_rows(
     name: str, rows: Iterable[Any], workers: Iterable[Tables], described: Callable[[Any], str] = repr
 ) -> Check:
-    """Check that a table has exactly once each row that the workers committed, and no other rows.
+    """Check that a table has each row that the workers committed exactly once, and no other rows.
 
-    `name` is the name of the check. `workers` has, for each worker, the lists of rows that it may have
-    written. `described` returns the text of a row.
+    `name` is the name of the check, and `rows` are the rows of the table. `workers` has the lists of rows
+    that each worker may have written. `described` returns the text of a row for a message.
     """
     tally = CheckCounter(name)
     by_worker = [*workers]
@@ -42,10 +42,7 @@ def check_rows(
 def _objections(
     table: Sequence[Any], tables: Tables, stored: set[Any], described: Callable[[Any], str]
 ) -> list[str]:
-    """Return a text for each difference between `stored`, the rows of the database, and `table`.
-
-    `table` is one of the lists of rows that a worker may have written, and `tables` has all of these.
-    """
+    """Return a text for each row by which `stored` differs from `table`, one of the possible `tables`."""
     rows = {*table}
     others = dict.fromkeys(row for row in chain.from_iterable(tables) if row not in rows)
     return [
@@ -55,10 +52,10 @@ def _objections(
 
 
 def check_ids(by_worker: Iterable[Iterable[tuple[int, Any]]], id_type: str) -> Check:
-    """Check that ids have the right type, are unique, and ascend if their type promises it.
+    """Check that ids have the right type, are unique, and ascend in each worker if they are UUIDv7.
 
-    `by_worker` has a pair for each row of each worker, in order of insertion: the expected number, which is
-    used only if `id_type` is "int", and the stored id.
+    `by_worker` has tuples (expected integer, stored id) of each worker's rows, in order of insertion. The
+    expected integer is used only if `id_type` is "int".
     """
     tally = CheckCounter("identifiers")
     seen: set[Any] = set()
@@ -82,5 +79,5 @@ def check_ids(by_worker: Iterable[Iterable[tuple[int, Any]]], id_type: str) -> C
 
 
 def short_id(value: Any) -> str:
-    """Return an id, or any value in its place, as text of at most 40 characters."""
+    """Return the text, of at most 40 characters, of an id or of another value found in its place."""
     return value.hex()[:40] if isinstance(value, bytes) else f"{value!r:.40}"

@@ -1,6 +1,7 @@
-"""Sentences in the reports of methods, keys and cycles. Their parameters are the facts of a finding.
+"""Sentences in reports of the experiments methods, keys and cycles, made from the facts of a finding.
 
-A part of a table has the cases that are compared with each other, such as the types of ids with one schema.
+A row of a report's table shows a case. Cases are compared only within one part of the table: for example, the
+experiment keys has a part for each schema, and ranks the types of ids in it.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from sqlstress.statistics.units import digits, plural
 
 
 class Fastest(NamedTuple):
-    """Fastest cases of a part of a table, for the sentence `fastest`."""
+    """Names of the fastest cases of a part of a report's table, with their speed, for `fastest`."""
 
     names: Sequence[str]
     """Names of the cases; several if the tests do not show that one of them is the fastest."""
     base: str
     """Name of the case with which the fastest case is compared, such as "1b1"."""
     ratio: Ratio | None = None
-    """Rate of the fastest case / rate of the base; None if inconclusive, or if `names` contains the base."""
+    """Rate of the fastest case / rate of `base`; None if inconclusive, or if `names` contains `base`."""
     equal: bool = False
     """Whether `names` has several cases, and tests show that their rates are about equal."""
     unclear: bool = False
-    """Whether `names` has several cases, and noise hides which of them is fastest."""
+    """Whether `names` has several cases, and the trials vary too much to tell which of them is fastest."""
     without: str = ""
-    """First word of the names of cases that were left out, such as "SPC"; empty if none were."""
+    """First word of the names of cases that were not ranked, such as "SPC"; "" if all were ranked."""
 
 
 def _lead(lead: Fastest) -> str:
@@ -40,10 +41,10 @@ def _lead(lead: Fastest) -> str:
 
 
 def fastest(*, part: str = "", leads: Sequence[Fastest]) -> str:
-    """Name the fastest cases of a part of a table.
+    """Name the fastest cases of a part of a report's table. The name `part` is "" if all rows are one part.
 
-    The first item of `leads` has the fastest of all cases. If only some applications can use one of these,
-    such as the method SPC, a second item has the fastest of the other cases.
+    `leads` has the fastest of all cases. If these include a case that few applications can use, such as the
+    method SPC (rows made inside SQLite), `leads` also has the fastest of the other cases.
     """
     return f"Fastest{f' for {part}' if part else ''}: {'; '.join(map(_lead, leads))}."
 
@@ -65,7 +66,7 @@ def space_unsplit() -> str:
 def checkpoint(
     *, where: str, cycles: Sequence[int], slowest: int, slowest_ns: float, median_ns: float
 ) -> str:
-    """Report the numbers of the cycles with a checkpoint, and whether the slowest cycle had a checkpoint."""
+    """Report in which cycles SQLite ran a checkpoint, and whether the slowest cycle is among them."""
     seen = "no checkpoint was seen"
     if cycles:
         seen = f"a checkpoint was seen in cycle {listing(list(map(digits, cycles)))}"

@@ -1,6 +1,6 @@
-"""Tables, findings, plots and compared figures of methods, keys and cycles.
+"""Tables, findings and plots in reports of the experiments methods, keys and cycles.
 
-A run is all trials of a case, shown in one row. A group has the runs of a table.
+A run is all trials of a case (a set of option values), shown in one row. A group has the runs of a table.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, digits, finite, form
 
 
 class ClassicShown(Presenter):
-    """Base class of the presenters of methods, keys and cycles."""
+    """Base class of the presenters, which make an experiment's parts of a report."""
 
     def tables(self, group: Group) -> Iterator[Table]:
         raise NotImplementedError
@@ -40,11 +40,11 @@ class ClassicShown(Presenter):
             yield Legend(table)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield no plots: standard plots are over the number of processes, which seldom differs here."""
+        """Yield no plots. Those of `Presenter` are by number of processes, which seldom varies here."""
         return iter(())
 
 
-# Methods: a row for each method at a scale (number of rows) by a driver.
+# Methods: a table with a row for each method, such as 1b1 (row by row), number of rows and driver.
 
 
 METHODS = Compared(
@@ -60,7 +60,7 @@ DRIVERS = Compared(
     figure=METHODS.figure,
     part=lambda case: f"{case.spec.phase} {tricks_of(case)} {case.spec.scale}",
 )
-"""Comparison of drivers that do equal work. The driver sqlite3 has no object-relational mapper."""
+"""Rule to compare drivers that write or query equal rows. Figures are relative to the driver sqlite3."""
 
 
 def _method_rows(group: Group) -> list[Row]:
@@ -102,7 +102,7 @@ def _method_columns(group: Group, rows: Sequence[Row]) -> Iterator[Column[Row]]:
 
 
 def limits(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each limit of SQLite that a method met, with alternative methods."""
+    """Yield a finding for each limit of SQLite that a method exceeded, with methods to use instead."""
     refused: dict[tuple[str, str, str], list[Run]] = {}
     for run in group.runs:
         method: Method = run.case.spec
@@ -121,7 +121,7 @@ def limits(group: Group) -> Iterator[Finding]:
 
 
 class MethodsShown(ClassicShown):
-    """Presenter of methods: a table with a row for each method at each scale."""
+    """Presenter of methods: a table with a row for each method, number of rows and driver."""
 
     topics = (METHODS.findings, limits, partial_proofs)
 
@@ -139,14 +139,14 @@ class MethodsShown(ClassicShown):
         return "rows"
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the phase, and a key without the number of rows: only the case with the most has a bar."""
+        """Return (plot's title, key) of a case's bar. Cases with other numbers of rows share it."""
         return case.spec.phase, (tricks_of(case), case.driver, case.concurrency)
 
     def bar_name(self, case: Case) -> str:
         return f"{tricks_of(case)}, {case.driver}, {digits(case.spec.scale)}"
 
 
-# Keys: tables of time and of space with a row for each type of id, schema by schema.
+# Keys: a table of times and a table of sizes, with a row for each schema and type of id.
 
 
 KEYS = Compared(
@@ -166,19 +166,19 @@ SPACE: Mapping[str, Callable[[Space], float | None]] = {
     "table_fan_out": lambda space: space.table_alone(TABLE).fan_out,
     "indices_fan_out": lambda space: space.indices_of(TABLE).fan_out,
 }
-"""Functions that return a figure of the file's space, by name of the figure's column in the CSV.
+"""Functions that return a figure on the size of the file, by name of the figure's column in the CSV file.
 
-Sizes are in bytes, shares of the file from 0 to 1, fan-outs in children per internal page.
+A share is a part of the file, from 0 to 1. A fan-out is the mean number of children of an internal page.
 """
 
 
 def _space_column(name: str, csv: str, write: Write, **more: Any) -> Column[Row]:
-    """Return a column with the figure `csv` of `SPACE`. `write` returns the text of a figure."""
+    """Return a column for a figure of `SPACE`, by its key `csv`: "file_bytes". `write` returns its text."""
 
     def value(trial: Trial) -> float | None:
         try:
             known = finite(SPACE[csv](trial.space)) if trial.space else None
-        except (KeyError, ZeroDivisionError):  # The report has contradictory figures.
+        except (KeyError, ZeroDivisionError):  # An edited report may have contradictory figures.
             return None
         return int(known) if known is not None and known.is_integer() else known
 
@@ -193,7 +193,6 @@ def _mb_cell(size_bytes: float) -> str | None:
 
 
 def _percent_cell(share: float) -> str:
-    """Return a share of the file as a percentage with one decimal, as sqlite3_analyzer does."""
     return f"{100 * share:.1f}%" if share < 1000 else f"{100 * share:.0e}%"
 
 
@@ -267,9 +266,9 @@ def _file_bytes(trial: Trial) -> float | None:
 
 
 def unsplit_space(group: Group) -> Iterator[Finding]:
-    """Yield a finding if the space of tables and indices is unknown, because SQLite lacked dbstat.
+    """Yield a finding if only the size of the whole file is known, because SQLite lacked dbstat.
 
-    Reports made of published figures get no finding: they have no number of pages.
+    Reports made of published figures have no number of pages, and get no finding.
     """
     spaces = [trial.space for run in group.runs for trial in run.trials if trial.space]
     if any(space.page_count and not space.trees for space in spaces):
@@ -277,7 +276,7 @@ def unsplit_space(group: Group) -> Iterator[Finding]:
 
 
 class KeysShown(ClassicShown):
-    """Presenter of keys: tables of the time and space of each type of id, by schema."""
+    """Presenter of keys: a table of times and a table of sizes, with a row for each schema and type of id."""
 
     topics = (KEYS.findings, unsplit_space, partial_proofs, figure_limits)
     measures = (
@@ -305,35 +304,35 @@ class KeysShown(ClassicShown):
         return SPACE_COLUMNS if any(trial.space for run in group.runs for trial in run.trials) else ()
 
 
-# Cycles: a row for each setting (journal mode, extent of a transaction, and frames before a checkpoint).
+# Cycles: a table with a row for each setting, such as "wal-tx" (journal mode WAL, one transaction).
 
 
 @dataclass(frozen=True, slots=True)
 class CycleTimes:
-    """Measured times of a trial of cycles, in ns, and the numbers of its cycles with a checkpoint."""
+    """Times of the cycles of a trial, in ns, and the numbers of the cycles in which a checkpoint ran."""
 
     cycles: tuple[int, ...]
-    """Time of the inserts and deletes of each cycle, in ns."""
+    """Time of the inserts and deletes of each cycle, without BEGIN and COMMIT."""
     bounds: tuple[int, ...]
-    """Time of BEGIN and COMMIT in each cycle, in ns; empty if each statement is its own transaction.
+    """Time of BEGIN and COMMIT in each cycle; empty if each statement commits by itself.
 
-    If one transaction covers the run, only the first cycle has BEGIN and the last has COMMIT.
+    Else a single transaction covers all cycles: the first has BEGIN, the last COMMIT, and the others have 0.
     """
     checkpoints: tuple[int, ...]
-    """Numbers, from 1, of the cycles with a checkpoint."""
+    """Numbers, from 1, of the cycles in which a checkpoint ran."""
     closing: int | None
-    """Time of the checkpoint after the last cycle, in ns; None without such a checkpoint."""
+    """Time of the checkpoint that the worker runs after the last cycle; None without such a checkpoint."""
 
     @property
     def slowest(self) -> tuple[int, int] | None:
-        """Number, from 1, and time in ns of the slowest cycle except the first; None for a single cycle."""
+        """Number, from 1, and time of the slowest cycle, apart from the first; None for a single cycle."""
         numbers = range(2, len(self.cycles) + 1)
         number = max(numbers, key=lambda number: self.cycles[number - 1], default=None)
         return (number, self.cycles[number - 1]) if number else None
 
 
 def times_of(trial: Trial) -> CycleTimes | None:
-    """Return the times of the cycles of a trial; None if no cycle was done."""
+    """Return the times of the cycles of a trial; None if no cycle was completed."""
     known = {series.name: series.values for series in trial.series}
     cycles = known.get(STATEMENTS, ())
     if not cycles:
@@ -351,12 +350,12 @@ def times_of(trial: Trial) -> CycleTimes | None:
 def checkpoints_in(
     frames: Sequence[int], checkpointed: Sequence[int], restarts: Sequence[int]
 ) -> Iterator[int]:
-    """Yield the numbers, from 1, of cycles with a checkpoint.
+    """Yield the numbers, from 1, of the cycles in which a checkpoint ran.
 
     The parameters have the WAL's state after each cycle: numbers of frames, of checkpointed frames, and of
-    restarts so far. In a cycle without a restart, a checkpoint increases the number of checkpointed frames. A
-    restart needs a checkpoint of all frames. This checkpoint was in the cycle of the restart if frames were
-    left to checkpoint before the cycle. Checkpointed frames of the new WAL also show a checkpoint.
+    restarts so far. If the WAL did not restart in a cycle, a checkpoint shows as more checkpointed frames.
+    A restart needs a checkpoint of all frames: it ran in this cycle if not all were checkpointed before it.
+    After the restart, checkpointed frames show a checkpoint of the restarted WAL.
     """
     before = (0, 0, 0)
     for cycle, now in enumerate(zip(frames, checkpointed, restarts, strict=False), 1):
@@ -367,7 +366,7 @@ def checkpoints_in(
 
 
 def total_ns(trial: Trial) -> float:
-    """Return the time of all cycles in ns, without the closing checkpoint; if unknown, all of the trial."""
+    """Return the time of all cycles in ns, without the closing checkpoint; if unknown, the trial's time."""
     times = times_of(trial)
     return sum(times.cycles) + sum(times.bounds) if times else trial.seconds * NS_PER_S
 
@@ -376,9 +375,9 @@ CYCLES = Compared(setting_of, base="delete", figure=total_ns, is_time=True)
 
 
 def checkpoints(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the checkpoints of each case in WAL mode.
+    """Yield a finding on the cycles with a checkpoint, for each case in WAL mode.
 
-    Cases with one transaction for the whole run get none: no checkpoint is possible before the COMMIT.
+    Cases with one transaction for all cycles have no finding: no checkpoint is possible before the COMMIT.
     """
     for run, trial in group.measured():
         times = times_of(trial)
@@ -395,9 +394,8 @@ def checkpoints(group: Group) -> Iterator[Finding]:
         )
 
 
-def _ms(figure: Callable[[CycleTimes], float | None]) -> case_table.Cell:
-    """Return the function of a cell with a time in ms. `figure` returns the time in ns."""
-    return _cell(lambda times: blocks.ms_cell(figure(times)))
+def _ms(time_ns: Callable[[CycleTimes], float | None]) -> case_table.Cell:
+    return _cell(lambda times: blocks.ms_cell(time_ns(times)))
 
 
 def _cell(text: Callable[[CycleTimes], str | None]) -> case_table.Cell:
@@ -405,7 +403,7 @@ def _cell(text: Callable[[CycleTimes], str | None]) -> case_table.Cell:
 
 
 def _done(trial: Trial) -> str | None:
-    """Return the number of completed cycles of a trial that timed out; else None."""
+    """Return the number of completed cycles if the trial ended early, for example at its time limit."""
     times = times_of(trial)
     return None if trial.outcome == DONE else blocks.whole_cell(len(times.cycles) if times else 0)
 
@@ -462,7 +460,7 @@ CYCLE_COLUMNS: tuple[Column[Row], ...] = (
 
 
 class CyclesShown(ClassicShown):
-    """Presenter of cycles: a table row per setting, and a plot of each cycle's time with checkpoints."""
+    """Presenter of cycles: a table with a row for each setting, such as "wal-tx", and a plot of times."""
 
     topics = (CYCLES.findings, checkpoints, partial_proofs)
     measures = (
@@ -520,7 +518,7 @@ class CyclesShown(ClassicShown):
 
 
 def _traces(label: str, times: CycleTimes, number: int) -> Iterator[Plain]:
-    """Yield the line of a setting, named `label`, and the marks of its checkpoints, in colour `number`."""
+    """Yield a line of the times, and marks at cycles with a checkpoint. `number` selects the colour."""
     ms = [ns / NS_PER_MS for ns in times.cycles]
     hover = f"{label}, cycle %{{x}}: %{{y:.3g}} ms"
     trace = line(label, range(1, len(ms) + 1), ms, number, hover)

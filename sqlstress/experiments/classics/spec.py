@@ -1,10 +1,15 @@
-"""Options of methods, keys and cycles, and the fields of their cases.
+"""Options of the experiments methods, keys and cycles, and the option values that make up a case.
 
-Methods write or query rows of two tables: sample (a path) and result (a number for a pair of samples). Names
-of methods: 1b1 (one row per statement), BLK (all rows in a statement), BLK/n (n rows per statement), JSON
-(rows from a JSON parameter), SPC (rows made inside SQLite). TSC means that all rows are in one transaction.
-Such names with WAL and TSC, if used, are called tricks: "1b1 + WAL". The scale of a method sets its number of
-rows. The experiment keys inserts picks: rows that link a user with an item.
+The experiment methods writes or queries rows of two tables: sample (a path) and result (a number for a pair
+of samples). A scale is the number of samples or pairs. A method is a way to write or query rows:
+
+- 1b1: one row per statement
+- BLK: all rows in one statement; BLK/n: n rows per statement
+- JSON: all rows from one JSON parameter
+- SPC: all rows made inside SQLite, from the rows of another table
+
+Two additions to a method are possible. With WAL, the journal mode is WAL. With TSC, all rows are in one
+transaction. The experiment keys inserts picks: rows that link a user with an item.
 """
 
 from __future__ import annotations
@@ -37,16 +42,16 @@ MOST_SAMPLES = 1500
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Case of `sqlstress methods`: a method of writing or querying rows, at a number of rows (scale)."""
+    """Case of `sqlstress methods`: a method of writing or querying rows, and how many."""
 
     phase: str
-    """Work: insert samples, allocate (insert a pending result for each pair of samples), or query results."""
+    """Work: "insert" (samples), "allocate" (a result without a value for each pair of samples) or "query"."""
     name: str
-    """Name of the method: 1b1, BLK, BLK/n, JSON or SPC."""
+    """Method: 1b1 (row by row), BLK (in bulk), BLK/n (n rows at once), JSON, or SPC (inside SQLite)."""
     transaction: bool
     """Whether all rows are written or read in one transaction (TSC)."""
     scale: int
-    """Number of samples to insert, of samples whose pairs get pending results, or of pairs to query."""
+    """Number of samples to insert or to make pairs of, or of pairs to query, according to the phase."""
     timeout_s: float = option(
         duration(0.01),
         "2.6s",
@@ -57,25 +62,25 @@ class Method:
         meaning="Time of work after which the measurement stops, in seconds.",
     )
     samples: int = 300
-    """Number of samples; the queried table has a result for each of their pairs. 0 if unknown."""
+    """Number of stored samples in the phase "query", with a result for each pair of them. 0 if unknown."""
     chunk: int = 1000
-    """Number of rows per statement of BLK/n."""
+    """Number of rows per statement of the method BLK/n."""
 
     @property
     def rows(self) -> int:
-        """Number of rows to write or read."""
+        """Number of rows to write or read: 45 pairs for the scale 10 in the phase "allocate"."""
         return self.scale * (self.scale - 1) // 2 if self.phase == "allocate" else self.scale
 
     @property
     def sets(self) -> tuple[int, int]:
-        """Sizes of two sets of samples whose pairs are queried: factors of `scale`, as equal as possible."""
+        """Sizes of two sets of samples: (40, 50) for 2000 pairs. All pairs between the sets are queried."""
         lower = next((size for size in range(isqrt(self.scale), 0, -1) if self.scale % size == 0), 1)
         return lower, self.scale // lower
 
 
 @dataclass(frozen=True, slots=True)
 class MethodsSelection:
-    """Options of methods that select cases but are not stored in a case."""
+    """Options of `sqlstress methods` that select which cases to measure. Cases do not store them."""
 
     phase: tuple[str, ...] = option(
         choices(*PHASES),
@@ -104,26 +109,26 @@ class MethodsSelection:
 
 
 def tricks_of(case: Case) -> str:
-    """Return a case's method, with WAL and TSC (one transaction) if used: "1b1 + WAL + TSC"."""
+    """Return the method, and WAL and TSC (one transaction) if the case uses them: "1b1 + WAL + TSC"."""
     parts = [case.spec.name, *["TSC"] * case.spec.transaction]
     parts[1:1] = ["WAL"] * (case.settings.journal_mode == "wal")
     return " + ".join(parts)
 
 
 REASONS = {"timeout": "timed out", "limit": "met a limit"}
-"""Texts on outcomes after which cases of the method with more rows are skipped, by outcome."""
+"""Reasons to skip cases with more rows, by outcome of the case with fewer rows."""
 
 
 class Scales(NamedTuple):
-    """Scales at which methods are measured: some in the published tables, some by default."""
+    """Scales (numbers of samples or pairs) at which some methods are measured in a phase."""
 
     phase: str
     tricks: tuple[str, ...]
-    """Names of the methods, with WAL and TSC (one transaction) if used: "1b1 + WAL"."""
+    """Methods, some with journal mode WAL or with TSC (all rows in one transaction): "1b1 + WAL"."""
     published: Sequence[int]
-    """Scales of the published tables, which --full measures."""
+    """Scales in the published tables. The option --full measures all of them."""
     chosen: Sequence[int]
-    """Scales measured by default."""
+    """Scales that are measured without --full and --scale."""
 
 
 _INSERTED = (100, 1000, 10_000, 100_000)
@@ -155,7 +160,7 @@ ID_TYPES = ("int", "uuid4", "ulid", "uuid7")
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """Work of the experiment keys: users pick items, each user in one transaction."""
+    """Case of `sqlstress keys`: users pick items. The picks of a user are inserted in one transaction."""
 
     schema: str = option(
         choices(*SCHEMAS),
@@ -190,18 +195,18 @@ class Picks:
 
     @property
     def own_id(self) -> bool:
-        """Whether a pick has its own id; otherwise user and item identify it."""
+        """Whether the table of picks has a column with an id; if not, user and item identify a pick."""
         return self.schema.startswith("id-")
 
     @property
     def most_picks(self) -> int:
-        """Maximum number of items that a user picks: 10% more than `picks`."""
+        """Maximum number of items that a user picks: 10% more than `picks`, such as 110 for 100."""
         return self.picks + self.picks // 10
 
 
 @dataclass(frozen=True, slots=True)
 class KeysSelection:
-    """Options of keys that select cases but are not stored in a case."""
+    """Options of `sqlstress keys` that select which cases to measure. Cases do not store them."""
 
     full: bool = option(switch, False, SWEEP, "Measure all schemas and types.", flag=True)
 
@@ -210,20 +215,20 @@ class KeysSelection:
 
 
 PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
-"""Settings of the published tables. "tx": one transaction for the run; "off": no automatic checkpoints."""
+"""Settings in the published tables. "tx": one transaction for all; "off": no automatic checkpoints."""
 SETTINGS = (*PUBLISHED, "wal-off")
 
 
 @dataclass(frozen=True, slots=True)
 class Cycling:
-    """Work of the experiment cycles: insert rows, delete all rows, insert rows again."""
+    """Case of `sqlstress cycles`. A cycle inserts rows, deletes all rows, and inserts rows again."""
 
     cycles: int = option(
         whole_number(1, 100_000), 100, LOAD, "Number of cycles: insert rows, delete all, insert rows."
     )
     rows: int = option(whole_number(1, 10_000), 5, LOAD, "Rows per insertion, each in its own statement.")
     transaction: str = "none"
-    """Extent of a transaction: "run" (all cycles) or "none" (each statement is its own transaction)."""
+    """Transactions: "run" (a single one for all cycles) or "none" (each statement commits by itself)."""
     timeout_s: float | None = option(
         duration(0.001),
         "60s",
@@ -238,7 +243,7 @@ class Cycling:
 
 @dataclass(frozen=True, slots=True)
 class CyclesSelection:
-    """Options of cycles that select cases but are not stored in a case."""
+    """Options of `sqlstress cycles` that select which cases to measure. Cases do not store them."""
 
     settings: tuple[str, ...] = option(
         choices(*SETTINGS),
@@ -251,7 +256,7 @@ class CyclesSelection:
 
 
 def setting_of(case: Case) -> str:
-    """Return a case's setting as in --settings, and wal_autocheckpoint if set: "wal-tx-50"."""
+    """Return a case's name as in --settings. "wal-tx-50" has 50 frames between automatic checkpoints."""
     held, frames = case.spec.transaction, case.settings.wal_autocheckpoint
     parts = [case.settings.journal_mode]
     parts += ["tx"] * (held == "run")

@@ -1,6 +1,7 @@
-"""Parent process's part of methods, keys and cycles: creates a trial's database, and checks the rows.
+"""Creation and check of a trial's database in methods, keys and cycles, by the parent process.
 
-A pick is a row that links a user with an item.
+Methods stores samples (paths of files) and results (numbers for pairs of samples). Keys stores users, items
+and picks (rows that link a user with an item). A row is acknowledged if a worker saw its commit succeed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class ClassicWork(ProvenWork):
-    """Base class of the work of the three experiments: makes the tables, and reads the rows of a trial."""
+    """Base class for the three experiments. An object creates and checks the database of one trial."""
 
     place: SqlitePlace
     definitions: Iterable[str]
@@ -41,7 +42,7 @@ class ClassicWork(ProvenWork):
         self.shared: tuple[Any, ...] = (self._words,)
 
     def create(self, pulse: Pulse) -> None:
-        """Create and fill the tables. No connection stays open, so that SQLite deletes the WAL."""
+        """Create and fill the tables. Then close the connection, so that SQLite deletes the WAL."""
         self.place.create_tables(self.definitions, pulse)
         with self.place.opened() as connection:
             connection.rows("BEGIN IMMEDIATE")
@@ -49,10 +50,10 @@ class ClassicWork(ProvenWork):
             connection.rows("COMMIT")
 
     def fill(self, connection: Connection, pulse: Pulse) -> None:
-        """Insert the rows that the workers need; none by default."""
+        """Insert rows that must be there before the workers start. By default, there are none."""
 
     def tables(self, outcome: Outcome, pulse: Pulse) -> list[list[Row]]:
-        """Return the lists of rows of which a worker has written one: two if it died, else one."""
+        """Return the rows of a worker: a single list, or two possible lists if the worker died in a step."""
         done = OperationLedger(self._words, outcome.worker).acknowledged()
         steps = worker.SOURCES[self.case.workload].steps_of(self.case, outcome.worker, self.salt)
         return worker.possible_tables(with_pulses(steps, pulse), done, outcome.died)
@@ -62,7 +63,7 @@ class ClassicWork(ProvenWork):
             yield from with_pulses(connection.iterate(query), pulse)
 
     def foreign_keys(self, child: str, pulse: Pulse) -> Check:
-        """Check the two foreign keys of each row of the table `child`."""
+        """Check that both foreign keys of each row of the table `child` refer to existing rows."""
         tally = CheckCounter("foreign keys")
         with self.place.opened() as connection:
             tally.checked = 2 * connection.rows(f"SELECT count(*) FROM {child}")[0][0]
@@ -73,7 +74,7 @@ class ClassicWork(ProvenWork):
 
 
 def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
-    """Return each list of rows with an id in front of each row: 1, 2, ..., as SQLite assigns them."""
+    """Return the lists with ids in front of the rows, as SQLite assigns them: (1, "a"), (2, "b")."""
     return [[(number, *row) for number, row in enumerate(rows, 1)] for rows in tables]
 
 
@@ -81,7 +82,7 @@ def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
 
 
 class MethodsWork(ClassicWork):
-    """Work of methods: the file must have each acknowledged sample and result once."""
+    """Database of methods. Each acknowledged sample and result must be in it once."""
 
     definitions = worker.METHODS_TABLES
 
@@ -118,7 +119,7 @@ class MethodsWork(ClassicWork):
         ]
         if self.case.spec.phase == "query":
             found += reading_checks(outcomes)
-        # Checks of tables that are empty in this phase are skipped, and not reported.
+        # A check of an empty table has the status "skipped". It is not reported.
         return (check for check in found if check.status != "skipped")
 
 
@@ -126,15 +127,15 @@ class MethodsWork(ClassicWork):
 
 
 NOW = "CAST(strftime('%s', 'now') AS INT)"
-"""SQL expression of the Unix time. SQLite lacks unixepoch() before 3.38."""
+"""SQL expression for the current Unix time. unixepoch() is not used: SQLite lacks it before 3.38."""
 _REFERENCE = "FOREIGN KEY ({0}) REFERENCES {0}s (id) ON DELETE CASCADE ON UPDATE NO ACTION"
 LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
     "users": lambda number: (f"user number {number:06}",),
     "items": lambda number: (f"item number {number:06}", 1965 + number % 59),
 }
-"""Functions, by table, that return the columns after the id from the number of a user or item."""
+"""Functions by table. Each takes the number of a user or item, and returns the row without its id."""
 HAVE_CREATED_AT = ("no-key", "pair-rowid")
-"""Schemas in which the table picks has the column created_at."""
+"""Names of the schemas in which the table picks has the column created_at."""
 
 
 def definitions(picks: Picks) -> Iterator[str]:
@@ -163,11 +164,11 @@ def definitions(picks: Picks) -> Iterator[str]:
 
 
 def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
-    """Return the SQL condition that a pick has its default in each column that the workers do not write.
+    """Return an SQL condition that a row of picks has the default in each column that workers do not write.
 
-    `span_s` has the times before and after all inserts, in seconds since 1970; None if the system clock was
-    changed during the inserts. The default of last_updated is the time of the insert. The condition requires
-    a time in `span_s`, or an integer if this is None. The default of created_at is equal to last_updated.
+    The default of last_updated (and created_at, if the schema has it) is the time of the insert. This must be
+    in `span_s`: the times before and after all inserts, in seconds since 1970. If the system clock was
+    changed meanwhile, `span_s` is None, and last_updated must only be an integer.
     """
     parts = ["priority IS NULL", "public IS 1", "done IS 0", "when_done IS NULL"]
     parts += ["created_at IS last_updated"] * (picks.schema in HAVE_CREATED_AT)
@@ -179,11 +180,11 @@ def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
 
 
 CLOCK_TOLERANCE_S = 1.0
-"""Maximum drift of the system clock from a steady clock, in seconds; more means a clock change."""
+"""Seconds by which the system clock may drift from a steady clock. More means that it was changed."""
 
 
 class KeysWork(ClassicWork):
-    """Work of keys: a database of users, items and picks, with each acknowledged pick once."""
+    """Database of keys. Each acknowledged pick (a row that links a user with an item) must be in it once."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -234,7 +235,7 @@ class KeysWork(ClassicWork):
         return check_rows("users and items", stored, [[expected]])
 
     def _stored_picks(self, ids: dict[Any, Any], pulse: Pulse) -> Iterator[Row | str]:
-        """Yield (user's number, item's number) for each pick, or a text for a wrong pick; set `ids`."""
+        """Yield (user's number, item's number) or an error's text for each pick. Store its id in `ids`."""
         users, items = (
             {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
         )
@@ -250,7 +251,7 @@ class KeysWork(ClassicWork):
             yield pick if is_intact else f"{pick_name(pick)} with other values"
 
     def _span(self) -> tuple[int, int] | None:
-        """Return the times before and after all inserts; None if the system clock was changed."""
+        """Return the times before and after all inserts, in seconds; None if the system clock was changed."""
         begun_s, begun_steady_s = self._begun
         now_s, passed_s = time.time(), time.monotonic() - begun_steady_s
         if abs(now_s - begun_s - passed_s) > CLOCK_TOLERANCE_S:
@@ -258,14 +259,14 @@ class KeysWork(ClassicWork):
         return int(begun_s) - 1, int(now_s) + 1
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Return `trial` with the space of its file; unchanged if a check failed or there is no file."""
+        """Return `trial` with the sizes of its file and tables, unless a check failed or no file exists."""
         if trial.verdict.status == "failed" or stores_nothing(self.case.driver):
             return trial
         return replace(trial, space=self.place.space(pulse))
 
 
 def pick_name(pick: Row | str) -> str:
-    """Return the text on a pick, from the numbers of its user and item, or the given text."""
+    """Return "user 3's pick of item 7" for the numbers (3, 7). If `pick` is a text, return it unchanged."""
     if isinstance(pick, str):
         return pick
     user, item = pick
@@ -276,7 +277,7 @@ def pick_name(pick: Row | str) -> str:
 
 
 class CyclesWork(ClassicWork):
-    """Work of cycles: the table must have the rows of the last acknowledged commit."""
+    """Database of cycles. The table must have the rows that it had at the last acknowledged commit."""
 
     definitions = (worker.CYCLES_TABLE,)
 

@@ -1,7 +1,9 @@
-"""Workers of methods, keys and cycles, which run steps in order. A step is a statement or a transaction.
+"""Workers of the experiments methods, keys and cycles. A step is a statement or a transaction.
 
-The check of the data computes the steps again from the case, and from these the rows that must be in the
-file. Users, items and samples are numbered from 0, workers from 1.
+Methods writes or queries samples (paths of files) and results (numbers for pairs of samples). Keys inserts
+picks (rows that link a user with an item). Cycles inserts and deletes rows. After a trial, the parent process
+computes the steps again from the case (option values) to know which rows must be in the database. Users,
+items and samples are numbered from 0, workers from 1.
 """
 
 from __future__ import annotations
@@ -35,25 +37,25 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation
 
 BEGIN, DELETE, QUERY, COMMIT, CHECKPOINT = "begin", "delete", "query", "commit", "checkpoint"
-"""Kinds of steps that insert no rows. All other kinds insert rows."""
+"""Kinds of steps that insert no rows. Steps of all other kinds, such as "allocate", insert `Step.rows`."""
 INSERT, PICKS = "insert", "picks"
-"""Kinds of steps that insert rows: a statement of cycles, and a transaction of keys with a user's rows."""
+"""Kinds of steps that insert rows: an INSERT of cycles, and a transaction of keys with a user's rows."""
 
 
 class Step(NamedTuple):
-    """Operation of a worker. Steps after a step BEGIN are one transaction, up to the step COMMIT."""
+    """Statement or transaction that a worker runs. Steps from BEGIN to COMMIT are one transaction."""
 
     kind: str
     rows: Sequence[Any] = ()
-    """Rows to insert, or keys of the rows to query."""
+    """Rows to insert, or, in a query, pairs of sample ids whose results are queried."""
     removed: int = 0
     """Number of rows that a DELETE removes."""
 
 
 def committed(steps: Iterable[Step]) -> list[Any]:
-    """Return the rows that the last commit of `steps` leaves in an empty table, in order of insertion."""
+    """Return the rows that an empty table has after the last commit of `steps`, in order of insertion."""
     rows: list[Any] = []
-    before: list[Any] | None = None  # Rows before the open transaction.
+    before: list[Any] | None = None  # Rows at BEGIN, for a transaction without COMMIT.
     for kind, inserted, _ in steps:
         if kind == BEGIN:
             before = rows.copy()
@@ -67,9 +69,10 @@ def committed(steps: Iterable[Step]) -> list[Any]:
 
 
 def possible_tables(steps: Iterable[Step], done: int, died: bool) -> list[list[Any]]:
-    """Return the lists of rows of which a worker has written one, after `done` acknowledged steps.
+    """Return the possible contents of a worker's table after `done` steps that SQLite acknowledged.
 
-    There are two lists if the worker died, because it may have completed the next step.
+    There is one list of rows. If the worker died, a second list includes the next step, which SQLite may
+    have committed.
     """
     remaining = iter(steps)
     acknowledged = [*islice(remaining, done)]
@@ -77,7 +80,7 @@ def possible_tables(steps: Iterable[Step], done: int, died: bool) -> list[list[A
 
 
 class StepSource(OrderedSource):
-    """Source of a worker's steps for the timed loop. The steps end at the time limit, if the case has one."""
+    """Steps of a worker, for the loop that runs and times them. They end at the time limit (--timeout)."""
 
     def __init__(
         self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -92,19 +95,19 @@ class StepSource(OrderedSource):
 
     @staticmethod
     def steps_of(case: Case, worker: int, salt: int) -> Iterator[Step]:
-        """Yield the steps of a worker, by its number from 1. `salt` differs between trials."""
+        """Yield the steps of the worker number `worker`, from 1. The number `salt` differs between trials."""
         raise NotImplementedError
 
     def calls(self, client: SqliteClient | None) -> dict[str, Operation]:
-        """Return the function that runs a step, by kind. `client` is None with the driver `dry`."""
+        """Return functions that run a step, by kind. `client` is None with the driver dry (no SQL)."""
         raise NotImplementedError
 
     def params(self, step: Step) -> Any:
-        """Return the argument for the function that runs the step (see `calls`)."""
+        """Return the argument for the function that runs the step (see `calls`): by default its rows."""
         return step.rows
 
     def groups(self) -> Iterator[Iterable[Step]]:
-        """Yield the steps in groups. A group is completed before the next group is requested."""
+        """Yield groups of steps, such as cycles. The next group is requested when these are done."""
         yield self.steps_of(self.case, self.worker, self.salt)
 
     def timeout_note(self) -> str:
@@ -114,7 +117,7 @@ class StepSource(OrderedSource):
         timeout_s = getattr(self.case.spec, "timeout_s", None)
         if timeout_s is not None:
             now = time.perf_counter_ns()
-            # The time limit starts with the first chunk.
+            # The time limit starts when the worker takes its first steps.
             self._until_ns = self._until_ns or now + timeout_s * NS_PER_S
             if now >= self._until_ns:
                 self.seen.outcome, self.seen.note = TIMEOUT, self.timeout_note()
@@ -142,18 +145,18 @@ METHODS_TABLES = (
     'CREATE INDEX "result_a_id" ON "result" ("a_id")',
     'CREATE INDEX "result_b_id" ON "result" ("b_id")',
 )
-"""SQL that creates the tables as Peewee does for the models in orm.py."""
+"""SQL that creates the tables sample and result, as Peewee does for the models in orm.py."""
 
 PATH = "/dataset/{:06}.mat"
-"""Format of a sample's path, from the sample's number."""
+"""Format of a sample's path. The sample number 7 has the path "/dataset/000007.mat"."""
 PENDING = -1.0
-"""Value of a result that is allocated but not computed."""
+"""Value of a result in the phase "allocate", which stores results before they are computed."""
 
 Pair = tuple[int, int]
 
 
 def value(a: int, b: int, seed: int) -> float:
-    """Return the value of a computed result, from the ids of its samples and a seed."""
+    """Return the value of the result for two samples, by their ids. A check can compute it again."""
     return (a * 31 + b * 17 + seed) % 997 / 8.0
 
 
@@ -163,7 +166,7 @@ def pairs(samples: int) -> Iterator[Pair]:
 
 
 def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
-    """Return two disjoint random lists of sample ids. A case queries all pairs of one id of each list."""
+    """Return two random lists of sample ids without common ids. All pairs between the lists are queried."""
     method: Method = case.spec
     lower, higher = method.sets
     drawn = Random(f"{case.seed}:{method.scale}").sample(range(1, method.samples + 1), lower + higher)
@@ -171,7 +174,7 @@ def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def queried_pairs(case: Case) -> list[Pair]:
-    """Return the pairs that the case queries, in random order. A pair has its lower id first."""
+    """Return the pairs of sample ids whose results are queried, in random order. The lower id is first."""
     first, second = queried_sets(case)
     found = [(min(a, b), max(a, b)) for a in first for b in second]
     Random(f"{case.seed}:{case.spec.scale}:1").shuffle(found)
@@ -179,11 +182,11 @@ def queried_pairs(case: Case) -> list[Pair]:
 
 
 BATCH = 64
-"""Number of statements in a step of the method 1b1, unless each statement is a transaction."""
+"""Number of statements in a step of the method 1b1 (row by row), unless each statement commits."""
 
 
 def rows_of(case: Case) -> list[Row]:
-    """Return the rows that a case writes, in order, or the pairs that it queries."""
+    """Return the rows that a case writes, in order, or the pairs of sample ids that it queries."""
     method: Method = case.spec
     if method.phase == QUERY:
         return queried_pairs(case)
@@ -193,7 +196,7 @@ def rows_of(case: Case) -> list[Row]:
 
 
 class MethodsSource(StepSource):
-    """Source of a case's operations, until a limit of SQLite is met.
+    """Steps of a case of methods. They end if SQLite rejects a statement because it exceeds a limit.
 
     The measured time includes making JSON or SQL and fetching the answer (the rows that queries return), but
     neither opening the database nor making the rows to write.
@@ -205,7 +208,7 @@ class MethodsSource(StepSource):
     def steps_of(case: Case, worker: int, salt: int) -> Iterator[Step]:
         """Yield the steps of a case. A step is a statement, or BATCH statements of the method 1b1.
 
-        If 1b1 commits each row, a step is one statement, since the check needs to know each commit.
+        If 1b1 commits each row, a step is one statement, so that the check knows which rows are committed.
         """
         method: Method = case.spec
         rows = rows_of(case)
@@ -231,7 +234,7 @@ class MethodsSource(StepSource):
         }
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
-        # Only a statement for all rows meets a limit. It is the only step, so no step must be cancelled.
+        # Only a statement for all rows can meet a limit. Such a case has no other steps to cancel.
         text = refusal(error)
         if text is None:
             raise error
@@ -249,7 +252,7 @@ class MethodsSource(StepSource):
     def findings(self) -> Findings:
         if self.case.spec.phase == QUERY and self.case.verify != "none" and self.seen.outcome == DONE:
             wanted = rows_of(self.case)
-            # Peewee returns objects.
+            # Peewee returns objects of the class Result, other drivers tuples.
             found = (row if isinstance(row, tuple) else (row.a_id, row.b_id, row.val) for row in self._answer)
             wrong = [*objections(found, wanted, self.case.seed)]
             self.seen.reads_checked, self.seen.bad_reads = len(wanted), len(wrong)
@@ -258,13 +261,13 @@ class MethodsSource(StepSource):
 
 
 EXAMPLES = 3
-"""Maximum number of wrong rows of an answer in a report."""
+"""Maximum number of wrong rows from queries that a report shows as examples."""
 
 
 def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Iterator[str]:
-    """Yield a text for each row that the answer `found` lacks, and for each superfluous row.
+    """Yield a text for each missing or superfluous row in `found`, the rows that queries returned.
 
-    An answer must have every queried pair once, with the stored value.
+    `wanted` has the queried pairs of sample ids. Each must be found once, with the value from `seed`.
     """
     expected = Counter((a, b, value(a, b, seed)) for a, b in wanted)
     answered = Counter(found)
@@ -274,11 +277,11 @@ def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Itera
         yield f"the answer has the result {row!r:.60}, which was not asked for or is there too often"
 
 
-# SQL of the methods, in the form in which Peewee writes it.
+# SQL of the experiment methods. For 1b1, BLK and BLK/n, this is the SQL that Peewee generates.
 
 
 FIELDS = {"insert": ("path",), "allocate": ("a", "b", "val"), "query": ("a", "b")}
-"""Names of the values of a row to write or a pair to query, by phase: fields of models, keys in JSON."""
+"""Names of the values of a row (or a queried pair), by phase. They are Peewee's fields and keys in JSON."""
 _INSERT = {
     "insert": 'INSERT INTO "sample" ("path")',
     "allocate": 'INSERT INTO "result" ("a_id", "b_id", "val")',
@@ -290,7 +293,7 @@ ALLOCATE_SPC = (
     f"INSERT INTO result SELECT s1.id, s2.id, {PENDING:.0f} FROM sample AS s1 JOIN sample AS s2 "
     "ON s1.id < s2.id"
 )
-"""Statement of the method SPC that makes a result for each pair of samples inside SQLite."""
+"""Statement of the method SPC, which makes rows inside SQLite: a result for each pair of samples."""
 
 QUERY_SPC = (
     "WITH pair AS (SELECT DISTINCT "
@@ -299,11 +302,11 @@ QUERY_SPC = (
     "FROM json_each(?) AS s1, json_each(?) AS s2) "
     "SELECT aid, bid, r.val FROM pair JOIN result AS r ON r.a_id = pair.aid AND r.b_id = pair.bid"
 )
-"""Query of the method SPC for all pairs with one id of each of two sets, which are JSON lists."""
+"""Query of the method SPC, which makes the pairs inside SQLite, from two JSON lists of sample ids."""
 
 
 def json_statement(phase: str) -> str:
-    """Return the statement of the method JSON, whose parameter is a JSON list of rows or pairs."""
+    """Return the SQL of the method JSON. The parameter is a JSON list of rows to write or pairs to query."""
     # The operator ->> is not used: SQLite lacks it before 3.38, and it is no faster than json_extract.
     values = [f"json_extract(j.value, '$.{name}')" for name in FIELDS[phase]]
     if phase != QUERY:
@@ -315,7 +318,7 @@ def json_statement(phase: str) -> str:
 
 
 def bulk_statement(phase: str, count: int) -> str:
-    """Return a statement for `count` rows or pairs, with a parameter for each value."""
+    """Return the SQL that writes `count` rows, or queries `count` pairs, with a parameter for each value."""
     if phase == QUERY:
         return f"{_SELECT} WHERE {'(' * (count - 1)}{_PAIR}{f' OR {_PAIR})' * (count - 1)}"
     row = f"({', '.join('?' * len(FIELDS[phase]))})"
@@ -323,16 +326,16 @@ def bulk_statement(phase: str, count: int) -> str:
 
 
 def record(phase: str, row: Row) -> dict[str, Any]:
-    """Return the values of a row or queried pair, by name."""
+    """Return the values of a row or queried pair by name: {"a": 1, "b": 2}."""
     return dict(zip(FIELDS[phase], row, strict=True))
 
 
 def sql_operations(
     case: Case, connection: Connection, run: Callable[[str, Row], list[Row]] | None = None
 ) -> dict[str, Operation]:
-    """Return, by name of the method, functions that write rows, or query pairs and return their results.
+    """Return functions that write rows or query pairs of sample ids, by method ("1b1", "BLK").
 
-    `run` runs a statement with parameters and returns the rows; by default, `connection` does.
+    `run` runs a statement with parameters and returns rows. By default, it is `connection.rows`.
     """
     from json import dumps
 
@@ -365,11 +368,11 @@ _REFUSALS = (
     "string or blob too big",
     "Recursion limit",
 )
-"""Phrases in SQLite's messages about limits. Result codes do not tell limits from other errors."""
+"""Phrases in SQLite's messages about limits. Its result codes do not tell limits from other errors."""
 
 
 def refusal(error: Exception) -> str | None:
-    """Return the message of an error about a limit of SQLite or Python; None for other errors."""
+    """Return the message of an error if a limit of SQLite or Python was exceeded; None for other errors."""
     if isinstance(error, RecursionError):
         return "Python's recursion limit, which Peewee met while it nested the conditions"
     text = str(error)
@@ -384,14 +387,14 @@ ITEMS = "SELECT id FROM items ORDER BY rowid"
 
 
 class KeysSource(StepSource):
-    """Source of transactions, each of which inserts a user's rows; with the driver `dry`, only makes them."""
+    """A transaction for each user, which inserts the user's picks. The driver `dry` only makes the rows."""
 
     _users: Sequence[Any]
     _items: Sequence[Any]
 
     @staticmethod
     def steps_of(case: Case, worker: int, salt: int) -> Iterator[Step]:
-        """Yield a worker's transactions, with pairs (user's number, item's number) as rows."""
+        """Yield a step for each user of the worker. Its rows are tuples (user's number, item's number)."""
         for user in users_of(case, worker):
             yield Step(PICKS, [(user, item) for item in picked_by(case, user)])
 
@@ -406,7 +409,7 @@ class KeysSource(StepSource):
         return {PICKS: client.retried(insertion(picks, connection), connection.rollback)}
 
     def params(self, step: Step) -> list[Row]:
-        """Return (integer id, id of the user, id of the item) for each row to insert."""
+        """Return (integer id, user's id, item's id) for each pick. Ids of other types are made later."""
         return [
             (number, self._users[user], self._items[item])
             for number, (user, item) in numbered_picks(self.case.spec, step)
@@ -414,7 +417,7 @@ class KeysSource(StepSource):
 
 
 def row_maker(picks: Picks) -> Callable[[Sequence[Row]], Iterable[Row]]:
-    """Return a function from tuples (integer id, user's id, item's id) to rows of the schema."""
+    """Return a function that makes rows of the table picks from tuples (integer id, user's id, item's id)."""
     if not picks.own_id:
         return lambda picked: (row[1:] for row in picked)
     if picks.id_type == "int":
@@ -424,7 +427,7 @@ def row_maker(picks: Picks) -> Callable[[Sequence[Row]], Iterable[Row]]:
 
 
 def insertion(picks: Picks, connection: Connection) -> Operation:
-    """Return a function that inserts a user's rows in one transaction, for the timed loop.
+    """Return a function that inserts a user's rows in one transaction. Workers call and time it.
 
     Its argument is a list of tuples (integer id, user's id, item's id).
     """
@@ -449,7 +452,7 @@ def insert_statement(picks: Picks) -> str:
 
 
 def users_of(case: Case, worker: int) -> range:
-    """Return the numbers of the users whose rows a worker inserts."""
+    """Return the numbers of the users whose picks a worker inserts, such as 0, 4, 8 for the first of 4."""
     return range(worker - 1, case.spec.users, case.concurrency)
 
 
@@ -462,23 +465,23 @@ def picked_by(case: Case, user: int) -> list[int]:
 
 
 def numbered_picks(picks: Picks, step: Step) -> Iterable[tuple[int, Row]]:
-    """Return a tuple (integer id, (user's number, item's number)) for each pick of a step.
+    """Return a tuple (id, (user's number, item's number)) for each pick of a step, with an integer id.
 
-    Each user has a separate range of ids, so that the workers need no common counter.
+    Each user has a separate range of ids, so that workers in several processes need no common counter.
     """
     user = step.rows[0][0]
     return enumerate(step.rows, user * picks.most_picks + 1)
 
 
-# Makers of ids with 16 bytes. They use libraries, as an application would. Libraries are imported when they
-# are needed, because an import delays the start of a worker.
+# Functions that make ids of 16 bytes with libraries, as an application would. Libraries are imported when
+# they are needed, because an import delays the start of a worker.
 
 
 Make = Callable[[], bytes]
 SIZE = 16
 """Size of an id other than an integer, in bytes."""
 ASCENDING = "uuid7"
-"""Type of random ids that ascend in each worker. ULIDs of one millisecond are in random order."""
+"""Type of ids that ascend within each worker. ULIDs do not, because they are random within a millisecond."""
 
 
 def uuid4_maker() -> Make:
@@ -521,25 +524,25 @@ def uuid7_maker(
 
 
 MAKERS: dict[str, Callable[[], Make]] = {"uuid4": uuid4_maker, "ulid": ulid_maker, "uuid7": uuid7_maker}
-"""Functions that return a maker of ids, by type of id. Integer ids need no maker."""
+"""Functions by type of id. Each returns a function that makes an id. Integer ids need none."""
 
 
 # Cycles.
 
 
 CYCLES_TABLE = "CREATE TABLE t1 (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"
-"""SQL that creates the table. AUTOINCREMENT is left out, since it also writes to sqlite_sequence."""
+"""SQL that creates the table of cycles, without AUTOINCREMENT, which also writes to sqlite_sequence."""
 CYCLES_SQL = {
     BEGIN: "BEGIN IMMEDIATE",
     INSERT: "INSERT INTO t1 (value) VALUES (?)",
     DELETE: "DELETE FROM t1",
     COMMIT: "COMMIT",
 }
-"""SQL of each kind of step except CHECKPOINT, which has a function (see `CyclesSource.calls`)."""
+"""SQL by kind of step. A step CHECKPOINT runs a function instead (see `CyclesSource.calls`)."""
 
 
 def cycle_steps(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
-    """Yield the statements of a cycle, by its number from 1. `salt` makes the values of rows unique."""
+    """Yield the statements of a cycle, by its number from 1. Rows contain `salt`, which differs by trial."""
     prefix = f"salt {salt} cycle {cycle}"
     left_over = cycling.rows if cycle > 1 else 0
     in_transaction = cycling.transaction == "run"
@@ -555,7 +558,7 @@ def cycle_steps(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
 
 
 class CyclesSource(StepSource):
-    """Source of the statements of all cycles. Between two cycles, the state of the WAL is read."""
+    """Statements of all cycles. After each cycle, the state of the WAL is read to detect checkpoints."""
 
     def __init__(
         self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -574,7 +577,7 @@ class CyclesSource(StepSource):
             yield from cycle_steps(case.spec, cycle, salt)
 
     def groups(self) -> Iterator[Iterable[Step]]:
-        """Yield the statements of each cycle. With a WAL, the last group is the closing checkpoint."""
+        """Yield the statements of each cycle, and, with a WAL, a checkpoint after the last cycle."""
         for cycle in range(1, self.case.spec.cycles + 1):
             yield cycle_steps(self.case.spec, cycle, self.salt)
             self._statements.append(self._sums[INSERT] + self._sums[DELETE])
@@ -591,8 +594,8 @@ class CyclesSource(StepSource):
         connection = client.connect(0)
 
         def checkpoint(_: object) -> None:
-            # Closing the connection would also run a checkpoint, but would hide that a lock prevented the
-            # checkpoint. So it is run explicitly.
+            # Run it explicitly: closing the connection would also run a checkpoint, but would not report that
+            # a lock prevented the checkpoint.
             ((busy, *_),) = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
             if busy:
                 raise EnvironmentFailure(
@@ -629,7 +632,7 @@ class CyclesSource(StepSource):
 
 
 class WalStates:
-    """States of the WAL after each cycle, from the wal-index (-shm). A failure to read it ends the list."""
+    """States of the WAL after each cycle, read from the file -shm (wal-index), up to the first failure."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -650,7 +653,7 @@ class WalStates:
             self.states.append(state)
 
     def close(self) -> None:
-        """Close the wal-index: on Windows before the connections, elsewhere after them.
+        """Close the file -shm. Call this on Windows before the connections are closed, and elsewhere after.
 
         On Windows, SQLite cannot delete an open file. On POSIX, closing the file drops this process's locks.
         """
@@ -659,7 +662,7 @@ class WalStates:
 
 
 def wal_series(states: Sequence[WalIndex]) -> list[tuple[str, str, list[int]]]:
-    """Return tuples (name, unit, values), with a value for each state; [] without states.
+    """Return the WAL's frames, checkpointed frames and restarts, as tuples (name, unit, values per cycle).
 
     A new salt (random number in the WAL's header) means that a writer restarted the WAL at its beginning.
     """
