@@ -430,6 +430,19 @@ class FailedStatements:
         self.holds.add(hold, *((at, "") if first[0] == hold.sql else ("", at)))
         self.looks_up = True
 
+    def time_elsewhere(self, history: History, begun_s: float, ended_s: float) -> float:
+        """Return the time of this thread's statements on other connections, in s, between two times.
+
+        For example, a transaction on one file waits for the write lock of another file.
+        """
+        return sum(
+            step[4] - step[3]
+            for other in self._histories
+            if other is not history and other.thread == get_ident()
+            for step in other.steps
+            if begun_s <= step[3] and step[4] <= ended_s
+        )
+
     def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
         sql, _, at, *_ = step
         self.holds.add_slow(sql, self.line_text(at), cpu_s, _scan(history.connection(), sql))

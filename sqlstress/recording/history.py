@@ -101,6 +101,9 @@ class FactCollector(Protocol):
     def add_hold(self, hold: Hold, first: TimedStep) -> None:
         """Record a long hold of the write lock. `first` is the first statement of the transaction."""
 
+    def time_elsewhere(self, history: History, begun_s: float, ended_s: float) -> float:
+        """Return the time of this thread's statements on other connections, in s, between two times."""
+
     def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
         """Record a write that used `cpu_s` seconds of CPU time while it held the write lock."""
 
@@ -354,7 +357,9 @@ class History:
         if steps[-1][1]:
             hold = hold_of(steps, self.refused())
             if hold and hold.seconds >= MIN_HOLD_S:
-                self.recorder.add_hold(hold, steps[0])
+                elsewhere_s = self.recorder.time_elsewhere(self, steps[0][3], steps[-1][4])
+                outside_s = max(0.0, hold.outside_s - elsewhere_s)
+                self.recorder.add_hold(hold._replace(outside_s=outside_s), steps[0])
         self._began_s = steps[-1][4]
 
     def _report_slow_write(self, steps: Sequence[TimedStep]) -> None:

@@ -181,6 +181,15 @@ def _calls_after(kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[s
     return {"given_up": given_up, "repeated": is_repeated}
 
 
+def are_repeated(group: Group) -> bool:
+    """Return whether SQLite refused locks, and the calls always repeated their work and committed it."""
+    raised = {failure.error for failure in failed.failures_of(group.runs)}
+    refused = [failure for failure in failures_of(group) if failure.code & 0xFF == BUSY]
+    return bool(refused) and all(
+        failure.repeated and not failure.given_up and name(failure.code) not in raised for failure in refused
+    )
+
+
 def _is_handled(failure: Failure, raised: Container[str]) -> bool:
     """Return whether the failure is a violated constraint, and the user's code always caught the error.
 

@@ -72,6 +72,28 @@ def test_transaction_that_python_begins_is_recorded_after_its_connection_has_gon
     assert traits["at"] == f"{Path(__file__).name}:{line}"
 
 
+def test_wait_for_the_lock_of_another_file_is_not_outside_of_sqlite(
+    file: Path, recorder: FailedStatements
+) -> None:
+    other_file = file.with_name("other.db")
+    with (
+        open_file(other_file, check_same_thread=False) as blocker,
+        open_file(other_file, timeout=60) as other,
+    ):
+        with open_file(file) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            blocker.execute("BEGIN IMMEDIATE")
+            timer = threading.Timer(2 * LONG_HOLD_S, blocker.rollback)
+            timer.start()
+            other.execute("BEGIN IMMEDIATE")
+            timer.join()
+            connection.execute("COMMIT")
+            connection.execute("SELECT 1")
+        other.rollback()
+    outside = [float(traits["outside"]) for sql, _, traits in holds(recorder) if sql == "BEGIN IMMEDIATE"]
+    assert outside and min(outside) < 0.5
+
+
 def test_sleep_without_the_write_lock_is_not_recorded(file: Path, recorder: FailedStatements) -> None:
     with open_file(file) as connection:
         connection.execute("BEGIN")

@@ -67,6 +67,7 @@ from sqlstress.user_work.call_findings import (
     wal_findings,
 )
 from sqlstress.user_work.failures_view import (
+    are_repeated,
     explained_errors,
     failure_blocks,
     failure_findings,
@@ -223,7 +224,8 @@ def setting_findings(group: Group) -> Iterator[Finding]:
     kinds = [traits for traits, _ in _kinds(group, CONNECTION)]
     ours = [kind for kind in _kinds(group, CONNECTION) if is_trial_database(kind[0].get("database", ""))]
     here = [traits for traits, _ in _committers(ours)]
-    yield from _short_timeout(here)
+    if not are_repeated(group):
+        yield from _short_timeout(here)
     traced = any(suspicion.what == DEFERRED for suspicion in first_suspicions(group).values())
     traced = traced or bool(refused_upgrades(group))
     # A transaction that reads and then fails to write may be why a connection has no commits. So look at all

@@ -93,6 +93,18 @@ def test_rare_long_holds_are_named_only_if_they_take_much_time(
     assert bool(named) == is_named
 
 
+@pytest.mark.parametrize("repeated", [0, 9])
+def test_short_timeout_is_no_fault_if_all_refused_calls_are_repeated(repeated: int) -> None:
+    traits = {"at": "a.py:1", "code": "5", "waited_ms": "100", "longest_ms": "100", "timeout_ms": "100"}
+    traits |= dict.fromkeys(
+        ("journal", "statement", "transaction", "open_cursor", "shared_cache", "holder"), ""
+    )
+    refused = Sighting("failed statement", "BEGIN", 9, "", {**traits, "repeated_calls": f"{repeated}"})
+    short = Sighting(CONNECTION, "sqlite3", 1, "", {**TRAITS, "busy_timeout": "100", "opened_with": "100"})
+    codes = [finding.code for finding in advise(with_sightings(refused, short))]
+    assert ("busy-timeout" in codes) == (not repeated)
+
+
 def test_deferred_transaction_is_reported_once_with_its_statements() -> None:
     traits = {"transaction": "transfer", "table": "account", "first": "SELECT 1", "then": "UPDATE account"}
     upgrade = Sighting("connection", "sqlite3", 1, "", {**TRAITS, "upgrades": "yes"})
