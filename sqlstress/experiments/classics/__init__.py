@@ -1,6 +1,6 @@
 """Three published experiments: methods of writing rows, types of primary keys, cycles of small writes.
 
-The constants are names of two lists in a report of the experiment cycles. A list has a time per cycle.
+The constants name two lists in the report of `sqlstress cycles`. Each list has a time for each cycle.
 """
 
 STATEMENTS = "statements"

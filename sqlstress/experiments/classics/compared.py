@@ -61,7 +61,7 @@ class Compared:
     """
 
     def rates(self, run: Run) -> dict[int, float]:
-        """Return a run's rates, by number of the pass. A time t counts as the rate 1 / t."""
+        """Return the rates of a run's trials, by number of the trial. A time t counts as rate 1 / t."""
         figures = run.by_pass(self.figure)
         return {index: 1 / time for index, time in figures.items()} if self.is_time else figures
 

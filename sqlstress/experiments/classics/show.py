@@ -139,7 +139,7 @@ class MethodsShown(ClassicShown):
         return "rows"
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return (plot's title, key) of a case's bar. Cases with other numbers of rows share it."""
+        """Return the plot's title, and a key. Cases that differ only in the number of rows have one key."""
         return case.spec.phase, (tricks_of(case), case.driver, case.concurrency)
 
     def bar_name(self, case: Case) -> str:

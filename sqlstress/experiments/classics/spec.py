@@ -47,7 +47,7 @@ class Method:
     phase: str
     """Work: "insert" (samples), "allocate" (a result without a value for each pair of samples) or "query"."""
     name: str
-    """Method: 1b1 (row by row), BLK (in bulk), BLK/n (n rows at once), JSON, or SPC (inside SQLite)."""
+    """Method: 1b1 (row by row), BLK (bulk), BLK/n (n rows at once), JSON, or SPC (SQLite makes the rows)."""
     transaction: bool
     """Whether all rows are written or read in one transaction (TSC)."""
     scale: int
@@ -62,7 +62,7 @@ class Method:
         meaning="Time of work after which the measurement stops, in seconds.",
     )
     samples: int = 300
-    """Number of stored samples in the phase "query", with a result for each pair of them. 0 if unknown."""
+    """Number of stored samples in the phase "query", with a result for each pair of them. Default: 300."""
     chunk: int = 1000
     """Number of rows per statement of the method BLK/n."""
 

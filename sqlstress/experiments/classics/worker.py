@@ -206,7 +206,7 @@ class MethodsSource(StepSource):
 
     @staticmethod
     def steps_of(case: Case, worker: int, salt: int) -> Iterator[Step]:
-        """Yield the steps of a case. A step is a statement, or BATCH statements of the method 1b1.
+        """Yield the steps of a case. A step is a statement; of 1b1 (row by row), it is BATCH statements.
 
         If 1b1 commits each row, a step is one statement, so that the check knows which rows are committed.
         """
