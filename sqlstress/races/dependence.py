@@ -51,7 +51,8 @@ def may_depend(
     - query_stack, write_stack: the user's functions that were running at each statement
     - absence_counts: whether a test for a missing row, as in `if row is None`, is a dependence
     - sets: the columns that the write sets, if the write is an UPDATE
-    - others: the other columns that the query reads, such as the key: the write may use their values
+    - others: the other columns that the query reads, such as the key. A use of their values in the write is
+      no dependence.
     """
     names = {*sets}, {*others}
     depth = common_depth(query_stack, write_stack)
@@ -72,7 +73,7 @@ def may_depend(
             and not flow.calls(entry.line, callee)
             and not flow.reads_property(entry.line, callee, kind)
         ):
-            return None  # The source does not show the call: an operator or a library calls the function.
+            return None  # An operator or a library calls `callee`, so the source does not show the call.
         if entry is query_stack[depth]:
             break
         if flow.leaves_by_error():
@@ -107,7 +108,10 @@ def combines(first_stack: Sequence[StackEntry], then_stack: Sequence[StackEntry]
 
 
 def processes_rows(stack: Sequence[StackEntry]) -> bool:
-    """Return whether a function runs a query and loops over the rows with `for`; False if unknown."""
+    """Return whether the function that runs a query loops over the rows with `for`; False if unknown.
+
+    `stack` has the user's functions that were running at the query. The last of them runs the query.
+    """
     if not stack or scope_of(stack[-1].file, stack[-1].line) is None:
         return False
     flow = Flow(stack[-1], ROW, (set(), set()), absence_counts=False)
@@ -134,7 +138,7 @@ def _leaves_thread(
             and not flow.calls(entry.line, callee)
             and not flow.reads_property(entry.line, callee, kind)
         ):
-            return True  # The source does not show the call: an operator or a library calls the function.
+            return True  # An operator or a library calls `callee`, so the source does not show the call.
         if flow.escapes() or flow.leaves_by_error():
             return True
         kind, callee = flow.return_kind(), entry
@@ -144,7 +148,11 @@ def _leaves_thread(
 
 
 class _WideFlow(Flow):
-    """Search in a function for all that depends on a query, also by exceptions, loops and objects."""
+    """Search in a function for variables and writes that may depend on a query.
+
+    The search finds more than `Flow`. For example, a write depends on the query if the write is in a loop
+    over the rows, or in the `except` block of the query.
+    """
 
     def __init__(
         self,
@@ -157,8 +165,9 @@ class _WideFlow(Flow):
     ) -> None:
         """Analyse the function of `entry`; see `Flow` for the parameters except `escapes`.
 
-        `escapes` is whether the line of `entry` calls a function that may store a row of the query in an
-        argument or in the method's object: after `store.load(cache)`, `store` and `cache` may have the row.
+        The line of `entry` may call a function that runs the query. `escapes` is whether this function may
+        store a row in its arguments, or in its object if it is a method. For example, after
+        `store.load(cache)` the row may be in `store` or in `cache`.
         """
         super().__init__(entry, kind, names, absence_counts, argument_kinds)
         if escapes:
@@ -241,8 +250,9 @@ class _WideFlow(Flow):
     def reads_property(self, line: int, callee: StackEntry, kind: int) -> bool:
         """Return whether code on `line` reads a property whose getter is the function of `callee`.
 
-        If so, mark the property as dependent on the query: the getter runs the query. `kind` is the kind of
-        the value that the getter returns, such as ROW for a row.
+        For example, the code reads `self.stock`, and the getter `def stock(self)` runs the query. If so, this
+        method also sets the kind of `self.stock`, so that the search treats `self.stock` as a result of the
+        query. `kind` is the kind of the value that the getter returns, such as ROW for a row.
         """
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         paths = {
@@ -314,10 +324,11 @@ class _WideFlow(Flow):
         )
 
     def _saves_new_values(self, statement: ast.stmt, after: int) -> bool:
-        """Return whether a statement saves only new values of a row object, independent of the query.
+        """Return whether a statement saves a row object, but writes no value of the query's result.
 
-        An example is `player.save(only=[Player.name])` after `player.name = "anna"`. `after` is the query's
-        line: earlier assignments do not count.
+        For example: `player.name = "anna"`, and then `player.save(only=[Player.name])`. Only the name is
+        written, and "anna" is not from the query. `after` is the query's line: earlier assignments do not
+        count.
         """
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
@@ -373,7 +384,10 @@ def _runs_sql(node: ast.AST) -> bool:
 
 
 def _is_cut_to_its_beginning(node: ast.expr) -> bool:
-    """Return whether a slice has only the constant beginning of a text, as `f"hello {name}"[:5]`."""
+    """Return whether an expression keeps only constant text, as `f"hello {name}"[:5]` does.
+
+    The slice cuts off the value of `name`. So it does not depend on the query, even if `name` does.
+    """
     if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.JoinedStr)):
         return False
     first, cut = next(iter(node.value.values), None), node.slice

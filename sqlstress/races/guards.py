@@ -31,14 +31,19 @@ the result of a comparison, such as `row[0] > 5`. If several kinds are possible,
 _OTHER_COLUMNS, _WRITTEN_COLUMNS = 1, 2
 """Kinds of guards, which are conditions such as `if row.n > 0` before a write.
 
-_WRITTEN_COLUMNS: the guard tests a column that the write changes, such as n before `SET n = n - 1`. Guards on
-unknown columns count, too. _OTHER_COLUMNS: the guard tests only columns that the write does not change.
+_WRITTEN_COLUMNS: the guard tests a column that the write changes, such as n before `SET n = n - 1`. A guard
+also has this kind if its columns are unknown. _OTHER_COLUMNS: the guard tests only columns that the write
+does not change.
 """
 _FETCHING = {
     *("fetchone", "fetchall", "fetchmany", "fetch", "execute", "first", "last", "get", "one", "one_or_none"),
     *("all", "exists", "list", "iter", "next", "isinstance", "dict", "tuple", "unique", "mappings", "len"),
 }
-"""Functions whose result shows which rows a query found, such as `fetchone` and `len`: kind ROW."""
+"""Functions that get a row or cursor, and whose result has the kind ROW, such as `fetchone` and `len`.
+
+The result only shows which rows the query found. The result of any other function, such as `sum(rows)`, has
+the kind _VALUE.
+"""
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -377,7 +382,8 @@ class Flow:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else path_of(node.func)
         base = self._kind_of(node.func.value) if isinstance(node.func, ast.Attribute) else 0
         kind = max([base, *map(self._kind_of, arguments_of(node))])
-        # If calls on the query's line are nested, the innermost runs the query, so only its result is a row.
+        # Calls on the query's line may be nested, as in `dict(execute(...))`. The innermost call runs the
+        # query. So only the innermost call returns what the query returns.
         within = any(isinstance(part, ast.Call) and contains(part, self._line) for part in nodes(node))
         if self._kind and contains(node, self._line) and not within:
             return max(kind, _VALUE if "scalar" in name else self._kind)
@@ -422,7 +428,8 @@ class Flow:
         """Return whether the condition `test` is a guard, and on which columns; 0 for no guard.
 
         The result is _WRITTEN_COLUMNS if the guard may test a column that the write changes, otherwise
-        _OTHER_COLUMNS. `truth` is whether a value without a comparison, as in `if n:`, can be a guard.
+        _OTHER_COLUMNS. `truth` is whether a value alone can be a guard, such as n in `if n:`. If `truth` is
+        False, only a comparison such as `n > 0`, or its result, can be a guard.
         """
         if isinstance(test, ast.BoolOp):
             return max(self._tested_columns(value, truth) for value in test.values)

@@ -94,8 +94,8 @@ class ConnectionUses:
 
     def has_unobserved_thread(self) -> bool:
         """Return whether a running thread lacks our profile function, so that its calls are not observed."""
-        # The ids come before threading.enumerate(). If a thread starts between the two calls, it is only in
-        # the second list, and does not count as unobserved.
+        # The call of other_threads() must be before the call of threading.enumerate(). A thread that starts
+        # between the two calls is then only in the second result, and does not count as unobserved.
         thread_ids = other_threads()
         unobserved = thread_ids - ({thread.ident for thread in threading.enumerate()} - self._earlier)
         return bool(unobserved) and other_threads_running(unobserved)
@@ -204,9 +204,9 @@ class Listener:
                 return  # sqlite3 will refuse this thread's call.
             self._user_threads.add(thread)
             other_user_threads = self._user_threads - {thread}
-            # Python reports no profile event for a fetch by `for row in cursor`. So each thread that has used
-            # the connection may be in a loop over rows now, unless the thread waits for other threads:
-            # `any_continues` ignores threads that wait.
+            # `for row in cursor` calls SQLite without a profile event. So each thread that has used the
+            # connection may be in such a loop now. Only a thread that waits for other threads is not in
+            # SQLite: `any_continues` ignores waiting threads.
             if any(self._within[other] for other in other_user_threads) or (
                 other_user_threads and any_continues(other_user_threads)
             ):
@@ -230,8 +230,8 @@ class Listener:
     def _leave_when_free(self, other_user_threads: set[int]) -> None:
         """Wait until no thread in `other_user_threads` is in a call of the connection, and end the trace.
 
-        Give up after 10 s (_PATIENCE_S). Then the next trace callback ends the trace, but the threads may
-        deadlock before.
+        The wait ends after 10 s (_PATIENCE_S) at the latest. The trace then ends only at the connection's
+        next statement. Until then the threads may deadlock.
         """
         # The wait is necessary even if another thread has already ended the trace in its trace callback: that
         # callback needs the GIL until it returns. If this thread called SQLite now, this thread could hold
@@ -257,9 +257,9 @@ class Listener:
     def _on_thread_start(cls, at_once: bool) -> None:
         """End the traces of connections that any thread may use, because a new thread is about to start.
 
-        Such connections have check_same_thread=False. `at_once` is whether two threads may run at the same
-        time. If False, the current thread only waits for the new thread, as with asyncio.to_thread. So the
-        threads cannot deadlock, and no trace ends.
+        Such connections have check_same_thread=False. `at_once` is whether the current thread may continue
+        while the new thread runs. If `at_once` is False, the current thread only waits for the new thread, as
+        with asyncio.to_thread. So the threads cannot deadlock, and no trace ends.
         """
         for listener in [*cls._open]:
             listener._check_sharing()
@@ -273,8 +273,8 @@ class Listener:
     def _end(cls, ending: list[Listener]) -> None:
         """End the traces of the listeners `ending` at a moment when no other thread is running.
 
-        Give up after 10 s (_PATIENCE_S). Then the next trace callback ends the trace, but the threads may
-        deadlock before.
+        The wait for this moment ends after 10 s (_PATIENCE_S) at the latest. Each trace then ends only at its
+        connection's next statement. Until then the threads may deadlock.
         """
         deadline, usual_s = time.monotonic() + cls._PATIENCE_S, sys.getswitchinterval()
         # With a long switch interval, Python does not switch to another thread between the check
@@ -294,7 +294,10 @@ class Listener:
 
 
 def _may_roll_back(threads: set[int]) -> bool:
-    """Return whether a thread may be in the ROLLBACK with which an error ends a block `with connection`."""
+    """Return whether a thread may be in the ROLLBACK at the end of a `with connection:` block.
+
+    The sqlite3 module runs this ROLLBACK if the block raises an error.
+    """
     # Python reports no profile event for this ROLLBACK, so examine the threads' call stacks.
     frames = sys._current_frames()
     return any(thread in frames and _is_in_rollback(frames[thread]) for thread in threads)

@@ -8,12 +8,20 @@ The trace of the calls shows UPDATEs without a read in their call, but not where
 the calls run again in the same order on a copy of the database, in which RAISED (1009) has been added to each
 n. If an UPDATE now writes 1014 where it wrote 5 before, the value derives from the earlier read.
 
-These UPDATEs are left out, because no other process writes their rows, or the call has checked the row:
+An UPDATE is left out if the call may have checked that the old value is still valid:
 
-- The WHERE clause compares more than a key.
-- The call reads the row or the data version again, or the UPDATE's transaction has queried another table.
-- Only this process writes the row, or a call may have reserved (claimed) the row when it read the row.
-- A query has found the row by its state.
+- The WHERE clause of the UPDATE compares more than a key, as in `WHERE id = 7 AND n = 5`.
+- The call reads the row again before the UPDATE.
+- The call reads PRAGMA data_version, which shows whether another connection has changed the database.
+- The transaction of the UPDATE has queried another table, which may tell that the value is valid.
+
+An UPDATE is also left out if other processes probably do not write the row:
+
+- An earlier call has added the row, or the row's key has the process id.
+- Calls reserve (claim) rows of the table, as in `SET owner = 5 WHERE owner IS NULL`.
+- The call that read the row may have reserved the row by another write, such as the INSERT of a lock row.
+- The earlier query found the row by a column that changes, such as a job by `WHERE state = 'queued'`.
+- The process has held a file lock from the read of the row to the UPDATE.
 """
 
 from __future__ import annotations
@@ -54,13 +62,17 @@ class OldWrite(NamedTuple):
     call: int
     """Number of the call, from 0."""
     position: int
-    """Number of the UPDATE in the call, from 0."""
+    """Index of the UPDATE among all statements of the call, from 0."""
     query: TracedStatement
     """Last query of an earlier call that may have read the row."""
     statement: TracedStatement
     write: Write
     columns: frozenset[str]
-    """Columns that the UPDATE sets to constants, which may come from the earlier query."""
+    """Columns that the UPDATE sets to values from the program, as in `SET n = ?`.
+
+    These values may come from the earlier query. A column that SQLite computes, as in `SET n = n + 1`, is
+    left out.
+    """
 
 
 def old_writes(
@@ -150,10 +162,15 @@ def _writes(call: Sequence[TracedStatement]) -> Iterator[tuple[int, Write]]:
 
 
 def _reads_nothing(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether an UPDATE finds its row by key, as in `WHERE id = 7`, without a read of the row.
+    """Return whether an UPDATE finds its row by key, as in `WHERE id = 7`, and the call checks nothing.
 
-    `earlier` has the call's statements before the UPDATE: none of them reads the row, or PRAGMA data_version,
-    which shows whether another connection has changed the database.
+    The result is False if a statement before the UPDATE reads the row, or another table in the same
+    transaction, or PRAGMA data_version. This number shows whether another connection has changed the
+    database.
+
+    - earlier: the call's statements before the UPDATE
+    - statement: the UPDATE
+    - write: the effect of the UPDATE on its table
     """
     if (
         write.kind != UPDATE
@@ -176,14 +193,18 @@ def _reads_nothing(earlier: Sequence[TracedStatement], statement: TracedStatemen
 def raise_values(folder: Path, copy: Path, writes: Iterable[OldWrite]) -> set[tuple[str, str]]:
     """Add 1009 (RAISED) to the columns of `writes` in all rows of the databases in `folder`.
 
-    `copy` is the folder in which the writes were traced, with the same files. Return the changed columns, as
-    (table, column). A column stays unchanged if it has other values than integers, or if a CHECK fails.
+    Return the changed columns, as (table, column). A column stays unchanged if it has other values than
+    integers, or if a CHECK constraint refuses the new values.
+
+    - folder: folder with the databases for the second run of the calls
+    - copy: folder of the first run, to which the file names in `writes` refer
+    - writes: the result of `old_writes`, from the first run
     """
     raised = set()
     for (file, table), column in sorted(
         {(old.write.table, column) for old in writes for column in old.columns}
     ):
-        with suppress(sqlite3.Error, ValueError):  # A ValueError means that the file is in another folder.
+        with suppress(sqlite3.Error, ValueError):  # A ValueError means that the file is not in `copy`.
             path = folder / Path(file).relative_to(copy.resolve())
             if path.is_file() and _raise_column(path, table, column):
                 raised.add((table, column))

@@ -51,7 +51,10 @@ from sqlstress.races.traced_statements import DELETE, OVERWRITE, UPDATE, Table, 
 Statements = Sequence[TracedStatement]
 
 MIN_CALLS = 4
-"""Minimum number of calls that show a counter in a variable, or a needless BEGIN IMMEDIATE."""
+"""Minimum number of calls for a suspicion of the kind FROM_MEMORY or NEEDLESS_LOCK.
+
+For example, three calls that write 5, 6 and 7 may do so by chance.
+"""
 MAX_STEP = 1000
 """Maximum difference between successive numbers, such as 5, 6, 7, that count as a counter."""
 _LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)
@@ -61,7 +64,10 @@ _WRITES = re.compile(r"\s*(insert|update|delete|replace|create|alter|drop|with)\
 
 
 class TracedProgram:
-    """Search for possible races of a call with the other calls of a program, all traced before."""
+    """Search for possible races between one call and the other calls of a program.
+
+    __init__ collects facts about all traced calls. Then `suspicions` examines one call with these facts.
+    """
 
     def __init__(self, calls: Sequence[Statements]) -> None:
         self._written_together = _files_written_together(calls)
@@ -194,7 +200,10 @@ def _files_written_together(calls: Iterable[Statements]) -> set[frozenset[str]]:
 
 
 def _tables_written_together(calls: Iterable[Statements]) -> set[frozenset[Table]]:
-    """Return pairs of tables that a transaction writes. Two writes of a table yield a set of one table."""
+    """Return each pair of tables that a transaction writes.
+
+    If a transaction writes the same table twice, the result also has a set with only this table.
+    """
     return {
         frozenset(pair)
         for call in calls
@@ -324,7 +333,8 @@ def _needless_locks(calls: Sequence[Statements]) -> Iterator[Suspicion]:
         for begin in (statement for statement in call if _LOCKS.match(statement.sql)):
             inside = [other for other in call if other.transaction == begin.transaction]
             queries = [other for other in inside if other.reads and not other.write]
-            # If a query found no row, the transaction may write when there is a row.
+            # If a query found no row, the transaction may write in another call, which finds a row. So the
+            # transaction does not count as one that only reads.
             reads = queries and not any(other.write for other in inside) and all(q.found for q in queries)
             begins.setdefault(begin.at, []).append((begin, queries[0] if reads else None))
     for transactions in begins.values():

@@ -8,7 +8,8 @@ statements. For these reasons no other process can interfere between a query and
 - Token: the call reads a token, such as a version number, before the query and again before the write.
 - Claim: before the write, the call reserves the row, as in `SET owner = 5 WHERE owner IS NULL`.
 - Own row: the process added the row when it connected, or the row's key has the process id.
-- Lock: the call holds a lock of a file, or a claimed row that all calls claim, from the query to the write.
+- Lock: the call holds a lock from the query to the write. A lock is a locked file, or a row that each call
+  claims before its query and releases after its write.
 
 In this module, a key is a pair: the columns of a unique key, and a row's values in these columns.
 """
@@ -40,7 +41,8 @@ def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement,
 
     `earlier` has the call's statements before the write.
     """
-    # A read of other columns than the UPDATE sets only shows that the row exists.
+    # Before an UPDATE, only a read of the columns that the UPDATE sets counts. A read of other columns only
+    # shows that the row exists.
     table, sets = write.table, write.sets - write.computed if write.kind == UPDATE else frozenset[str]()
     return any(
         other.shares_snapshot(statement)
@@ -155,7 +157,9 @@ def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) ->
     """
     if not write.unseen or is_new(write):
         return True
-    # An earlier query of the table suffices, too, if it is in the statement's transaction.
+    # A query of the table after the statement shows whether the row was written. A query before the statement
+    # shows whether the row existed, and so whether it was written. But a query before the statement counts
+    # only in the same transaction: otherwise another process may have changed the table since.
     queries = [(number > index, other) for number, other in enumerate(call) if other.write is None]
     return any(
         (later and "changes()" in other.sql.lower())
@@ -178,8 +182,9 @@ def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, wr
         return write.kind == OVERWRITE
     queries = [query for query in earlier if query.write is None and write.table in query.reads]
     searched = frozenset(word for query in queries for word in conditions(query.sql))
-    # `WHERE version = ?` is no claim if the call has read the version: another process reads the new version,
-    # compares with that, and writes the row, too. So columns that the call has read do not count.
+    # `WHERE version = ?` is no claim if the call has read the version. Afterwards another process can read
+    # the new version, compare with the new version, and write the row, too. So a column in the WHERE clause
+    # does not count if the call has read the column.
     compared = write.wheres.difference(*(query.reads[write.table] for query in queries))
     return bool(write.sets.difference(*write.keys) & (searched | compared))
 
@@ -190,7 +195,8 @@ def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: i
     For example: INSERT of the row "lock", the query, the write, DELETE of the row "lock". The indexes are the
     positions of the query and the write in `call`.
     """
-    # A row that the call claims in an earlier transaction is a lock if a later change releases it.
+    # A claimed row is a lock if the call claims the row in a transaction before the query's, and releases the
+    # row by an UPDATE or DELETE after the write.
     later = (
         statement.write
         for statement in call[write_index + 1 :]
@@ -204,7 +210,8 @@ def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: i
         and not statement.write.numbered
         and statement.transaction != call[query_index].transaction
     }
-    # A file lock must last until the COMMIT of the write: before, another process cannot see the write.
+    # A file lock must last until the COMMIT of the write. If the lock ended before the COMMIT, another
+    # process could take the lock, and still read the old data.
     own = [other for other in call[write_index:] if other.transaction == call[write_index].transaction]
     files = {lock[:2] for lock in call[query_index].locks & call[write_index].locks & own[-1].locks}
     return frozenset(claimed | files)
@@ -216,8 +223,9 @@ def is_safe(write: Write) -> bool:
         return bool(write.wheres - {"rowid"}.union(*write.keys))
     if write.kind == INSERT:
         return bool(write.wheres)
-    # `SET version = 5 WHERE version = 4` is safe, and so is an UPDATE whose values SQLite computes. A key
-    # that an ORM compares, and sets to its old value (`kept`), does not count: `SET id = 7 WHERE id = 7`.
+    # Safe are `SET version = 5 WHERE version = 4`, and an UPDATE whose values SQLite computes. But an ORM may
+    # write `SET id = 7 WHERE id = 7`. This checks no state: the key id only finds the row, and keeps its
+    # value (`kept`).
     changed = write.sets - (write.kept & frozenset().union(*write.keys))
     return bool(changed & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 

@@ -98,7 +98,8 @@ Without any of these, the effect is a lost update.
 
 - WHOLE_ROW: the UPDATE sets a column to a new value, and the other columns to the values from the query.
 - DOUBLE_INSERT: two processes insert a row after both found none.
-- KEYED_INSERT: a double insert in spite of DO NOTHING or OR IGNORE, because no unique key refuses the row.
+- KEYED_INSERT: a double insert in spite of DO NOTHING or OR IGNORE. The table may have a unique key, such as
+  an id. But the two rows differ in this key, so SQLite adds both rows.
 - RANGE_INSERT: two processes insert a row after both found none in a range, such as `start < ?`. The rows may
   have different keys, so no unique key refuses the second row.
 - OLD_INSERT: the inserted row depends on old data, such as a count.
@@ -120,7 +121,7 @@ BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$
 _EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*(?:=|\bis\b|\bin\b)")
 """Pattern of a condition such as `state = 5`, `state IS` or `state IN`, with a group for the column."""
 _EXTREME = re.compile(r"\s*(?:max|min)\s*\(\s*[\"`\[]?(\w+)[\"`\]]?\s*,[^()]*\)\s*", re.IGNORECASE)
-"""Pattern of a new value such as `max(seen, 5)`, with a group for the column seen."""
+"""Pattern of the new value in `SET seen = max(seen, 5)`, with a group for the column in max or min."""
 _SELECTS = re.compile(r"\bselect\b", re.IGNORECASE)
 _CREATES = re.compile(r"\s*create\b", re.IGNORECASE)
 
@@ -140,11 +141,17 @@ class Suspicion(NamedTuple):
     locks: frozenset[object] = frozenset()
     """Locks that the call held from `first` to `then`. A lock that all calls hold prevents the race."""
     begins_late: bool = False
-    """Whether Python's sqlite3, not the user's code, sent the BEGIN of the write `then`, just before it."""
+    """Whether the transaction of the write `then` began too late: after the query, just before the write.
+
+    Python's sqlite3 module does so if the user's code runs no BEGIN.
+    """
 
     @property
     def is_in_else(self) -> bool:
-        r"""Whether the write is in the \else of an SQL script's \if on the query's result."""
+        r"""Whether a pgbench script runs the write in an \else, after an \if on the query's result.
+
+        For example: `SELECT n ... \gset`, then `\if :n`, a statement, `\else`, and the write.
+        """
         query, write = self.first.script, self.then.script
         return bool(query and write and query.results & (write.otherwise - write.conditions))
 
@@ -222,9 +229,11 @@ def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[T
 
 
 def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) -> list[TracedStatement]:
-    """Return a call's statements without `columns` in `Write.sets`, the columns that each write sets.
+    """Return a call's statements, with `columns` removed from the columns that each write sets.
 
-    `columns` come from `unchanged_columns`. A column stays if the write's WHERE clause compares the column.
+    `columns` are the columns that never change, from `unchanged_columns`. For example, if the column `name`
+    never changes, `SET name = 'Ann', n = 5` counts as `SET n = 5`. A column in the WHERE clause of the write
+    is not removed.
     """
     statements = []
     for statement in call:
@@ -235,7 +244,8 @@ def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) ->
     return statements
 
 
-# STALE and GUARDED: the query and the write are in different transactions.
+# STALE (the write uses the result of a query) and GUARDED (`if n > 0` decides whether the write runs). The
+# query and the write are in different transactions.
 
 
 def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
@@ -312,11 +322,16 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 def _undecided(
     earlier: Sequence[TracedStatement], queries: Sequence[TracedStatement], table: Table
 ) -> Iterator[TracedStatement]:
-    """Yield the `queries`, latest first, until the first whose result an earlier write has used.
+    """Yield only the queries after the last query that shares a transaction with an earlier write.
 
-    For example: a call queries the free seats, queries them again after BEGIN IMMEDIATE, and takes a seat in
-    this transaction. Both queries have served their purpose. So if the call later releases the seat, by `SET
-    free = free + 1`, this UPDATE does not depend on them. `earlier` has the statements before this UPDATE.
+    For example: a call queries the number of free seats. After BEGIN IMMEDIATE, the call queries the number
+    again, and takes a seat by `SET free = free - 1`. In a later transaction, the call releases the seat by
+    `SET free = free + 1`. Both queries were there to decide about the first UPDATE. So the second UPDATE
+    depends on neither query, and nothing is yielded.
+
+    - earlier: statements of the call before the second UPDATE
+    - queries: queries of the column `free` among these statements, latest first
+    - table: table of the second UPDATE; only earlier writes of this table count
     """
     writes = [other for other in earlier if other.write and other.write.table == table]
     for query in queries:
@@ -326,7 +341,11 @@ def _undecided(
 
 
 def _extremes(sql: str) -> frozenset[str]:
-    """Return the columns that an UPDATE sets as in `seen = max(seen, 5)`: a guard on these does no harm."""
+    """Return the columns that an UPDATE sets to a maximum or minimum, as in `seen = max(seen, 5)`.
+
+    A guard on these columns, such as `if seen < 5`, may test an old value. But this does no harm: max() and
+    min() compare with the current value.
+    """
     if not (change := parse_change(sql)):
         return frozenset()
     matches = {column: _EXTREME.fullmatch(value) for column, value in parse_sets(change.sets).items()}
@@ -343,8 +362,10 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
     """Return GUARDED if a guard, such as `if n > 0`, is between a query and a write; None without a guard.
 
-    The result is MAYBE_GUARDED if it is unclear whether there is such a guard. Only a guard on `columns`
-    counts. The write sets these columns as in `SET n = n - 1`.
+    The result is MAYBE_GUARDED if the source does not show whether there is a guard.
+
+    - statement: the write
+    - columns: columns that the write computes, such as n in `SET n = n - 1`; a guard must test one of these
     """
     assert statement.write
     read = query.reads[statement.write.table]
@@ -359,18 +380,20 @@ def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: fro
 
 
 def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
-    """Return whether a safe write, which runs after `query` and before the write `later`, used the result.
+    """Return whether a safe write used the result of a query, so that a later write does not race.
 
-    For example: `SELECT n`, then the safe write `SET n = 5 WHERE n = 4`, then `later`. The safe write
-    (`between`) notices a change by another process since the query, so `later` is no race.
+    For example: `SELECT n` (`query`), then `SET n = 5 WHERE n = 4` (`between`), then `later`. If another
+    process has changed n since the query, the safe write `between` changes no row. So the call notices the
+    change before `later` runs.
     """
     write = between.write
     if not write or write.table != later.table:
         return False
     is_same = bool(all_keys(write) & all_keys(later))
     if between.shares_snapshot(query):
-        # The query and `between` share a transaction, which ends before `later`. After this transaction,
-        # another process may have changed the row. So if `later` writes this row, `later` may race.
+        # The query and `between` are in the same transaction, and `later` runs after this transaction.
+        # Another process may write in the meantime. This does no harm if `later` and `between` write
+        # different rows.
         return not is_same
     is_other = later.kind == INSERT or None not in (write.rows, later.rows)
     return (is_same or not is_other) and _depends(between, write, query)
@@ -381,8 +404,8 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
     if write.kind == UPDATE:
         return bool((write.sets - write.computed) & columns)
     if write.kind == DELETE:
-        # If a single library call runs both the query and the DELETE, it returns the row. So the user's code
-        # cannot read the row count. But the library may check the count (`insists`).
+        # If a single call of a library runs both the query and the DELETE, the user's code gets the deleted
+        # row, not the row count. But the library may check the row count (`insists`).
         is_counted = write.insists or (
             write.counted and (query.at, query.spot) != (statement.at, statement.spot)
         )
@@ -396,11 +419,13 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
         # If the query found no row, the INSERT OR REPLACE probably loses nothing: another process may have
         # added the row since, but from the same data, as in a cache.
         return query.found is True and _may_take_from(write, columns)
-    # If SQLite assigns the rowid (`numbered`), the primary key, which is first in `keys`, refuses no row.
+    # The first key is the primary key. If SQLite assigns its value (`numbered`), each new row has another
+    # value, so this key prevents no double insert. Leave out this key.
     key_columns = {frozenset(key) for _, (key, _) in all_keys(write)}
     keys = write.keys[1:] if write.numbered else write.keys
-    # A unique key refuses the second INSERT. INSERT OR IGNORE hides this (`unseen`). So the query's WHERE
-    # clause must have a column of the key, or for a query such as max(number) all columns of the key.
+    # A unique key refuses the second of two INSERTs with the same key. With INSERT OR IGNORE, the code does
+    # not notice this (`unseen`). Then a key counts only if the query searched for the key: the WHERE clause
+    # has a column of the key. For a query such as max(number), the clause must have all columns of the key.
     searched = conditions(query.sql) if write.unseen else columns
     refused = any(
         key in key_columns and key <= columns and (key <= searched if query.summarises else key & searched)
@@ -437,7 +462,9 @@ def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
     return not write.computed or bool(columns.difference(write.computed, *write.keys))
 
 
-# DEFERRED, MIXED and FORKED: wrong use of a transaction or connection.
+# Wrong use of a transaction or connection. DEFERRED: BEGIN, then a query, then a write, which fails if
+# another process has written in between. MIXED: two tasks or threads run statements in the same transaction.
+# FORKED: a forked process uses a connection of its parent process.
 
 
 def _deferred(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:

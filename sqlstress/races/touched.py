@@ -69,7 +69,7 @@ class WrittenTable:
         return {name: (bool(same), value) for name, (same, value) in zip(values, pairs, strict=True)}
 
     def has_triggers(self) -> bool:
-        """Return whether a trigger may write the table, because the trigger's SQL has the table's name."""
+        """Return whether a trigger has the table's name in its SQL, and so may write the table."""
         condition = f"instr(lower(sql), lower({sql_literal(self._name)}))"
         return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {condition}"))
 
@@ -109,7 +109,7 @@ class WrittenTable:
         return frozenset(word for kind, text in texts for word in _refusing_words(kind, text or ""))
 
     def with_rowid(self, number: int) -> frozenset[Row] | None:
-        """Return a set with the row whose rowid is `number`; the set is empty if there is none."""
+        """Return a set with the row whose rowid is `number`; empty if no row has this rowid."""
         return self._select("", _quoted(self._name), f"WHERE rowid = {number}")
 
     def _select(self, before: str, table: str, condition: str) -> frozenset[Row] | None:

@@ -44,7 +44,10 @@ class Write(NamedTuple):
     cascades: str = ""
     """Table that ON DELETE changes if INSERT OR REPLACE deletes the old row; empty if there is none."""
     numbers: Mapping[str, int] = {}
-    """New values that an UPDATE sets as in `SET n = 5`, by column; only integers, without times."""
+    """New integers that an UPDATE sets, by column, such as {"n": 5} for `SET n = 5`.
+
+    Columns that keep their value, that get the current time, or that SQLite computes, are left out.
+    """
     counted: bool = False
     """Whether the user's code seems to read the row count of the statement, or RETURNING."""
     insists: bool = False
@@ -89,7 +92,8 @@ class TracedStatement(NamedTuple):
     snapshot: int = 0
     """Number of the transaction whose snapshot (state of the database) the statement reads.
 
-    0 means its own transaction. An earlier transaction's snapshot stays in use while a query has more rows.
+    0 means the statement's own transaction. If a query of an earlier transaction still has rows to fetch, the
+    snapshot of that transaction remains in use, and the number is that of the earlier transaction.
     """
     runner: int = 0
     """Id of the asyncio task that ran the statement, or of the thread if there was no task."""

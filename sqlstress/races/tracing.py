@@ -116,7 +116,8 @@ class Tracer:
     def begin_call(self) -> None:
         """Begin a call of a transaction: forget the statements and random values of the last call.
 
-        A random value, such as a UUID, is surely the id of a new row only in the call that makes the value.
+        A query for a UUID that the same call has made looks for the id of a new row. No other process can add
+        this row. In a later call, the UUID may be the id of an existing row.
         """
         self.call.clear()
         self.draws.texts.clear()
@@ -220,7 +221,10 @@ class RandomValues:
     _FEWEST, _LONGEST = 8, 64
     """Minimum and maximum length of a recorded value, in bytes. Shorter values may repeat by chance."""
     _MOST = 10_000
-    """Maximum number of recorded texts per call; the oldest are dropped. A value yields several texts."""
+    """Maximum number of recorded texts per call; the oldest are dropped.
+
+    Each random value is recorded as several texts: hexadecimal, base64 and others.
+    """
     _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
 
     def __init__(self) -> None:
@@ -281,7 +285,7 @@ class TracedConnection:
         """Record a statement that is about to run, with its tables, columns and rows."""
         sql = _LEADS.sub("", sql, count=1)
         if self._runs_ours or sql.startswith("--"):
-            return  # The tracer itself, or a trigger, runs the statement.
+            return  # The tracer runs the statement, or a trigger, which SQLite reports as a comment.
         if os.getpid() != self._pid:
             self._tracer.forks.send(sql, self._tracer.call_site().at)
             return
@@ -448,8 +452,9 @@ class TracedConnection:
         computed = frozenset(
             _column(events[position][2])
             for previous, position in pairwise((-1, *sets))
-            # A column of a key does not count: in `SET n = CASE WHEN id = ? THEN ? END`, n does not get a
-            # value from id. Exception: `SET id = id + 1`.
+            # SQLite computes a new value if the expression reads a column, as in `SET n = n + 1`. A column of
+            # a key does not count: `SET n = CASE WHEN id = ? THEN ? END` only selects the row by its id.
+            # But `SET id = id + 1` counts.
             if any(
                 previous < n < position
                 for n, column in columns

@@ -277,7 +277,8 @@ def _next_write(insert: TracedStatement, later: Statements) -> TracedStatement |
     """Return the first later write that may use the `lastrowid` of an INSERT OR IGNORE; or None."""
     assert insert.write
     for statement in later:
-        # If the call queries the table first, the write may use the id from the query, which is right.
+        # If the call queries the table before the write, the write may use the id from this query. This id is
+        # right, unlike `lastrowid`.
         if insert.write.table in statement.reads and not statement.write:
             return None
         if statement.write and may_depend(insert.stack, statement.stack, absence_counts=False) is not False:
