@@ -250,9 +250,9 @@ class _WideFlow(Flow):
     def reads_property(self, line: int, callee: StackEntry, kind: int) -> bool:
         """Return whether code on `line` reads a property whose getter is the function of `callee`.
 
-        For example, the code reads `self.stock`, and the getter `def stock(self)` runs the query. If so, this
-        method also sets the kind of `self.stock`, so that the search treats `self.stock` as a result of the
-        query. `kind` is the kind of the value that the getter returns, such as ROW for a row.
+        For example, the code reads the property "stock", whose getter runs the query. If so, this method also
+        sets the kind of this property, so that the search treats the property as a result of the query.
+        `kind` is the kind of the value that the getter returns, such as ROW for a row.
         """
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         paths = {
