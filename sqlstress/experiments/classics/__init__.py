@@ -1,9 +1,10 @@
 """Three published experiments: methods of writing rows, types of primary keys, cycles of small writes.
 
-The constants name two lists in the report of `sqlstress cycles`. Each list has a time for each cycle.
+A cycle inserts rows, deletes all, and inserts rows again. The report of `sqlstress cycles` has two lists with
+a time for each cycle. The constants are the names of these lists.
 """
 
 STATEMENTS = "statements"
-"""Name of the list with the time of the inserts and deletes of each cycle, in ns."""
+"""Name of a list in the report: for each cycle, the time of its inserts and deletes, in ns."""
 BEGIN_AND_COMMIT = "BEGIN and COMMIT"
-"""Name of the list with the time of BEGIN and COMMIT in each cycle, in ns."""
+"""Name of a list in the report: for each cycle, the time of its BEGIN and COMMIT, in ns."""

@@ -38,15 +38,12 @@ Write = Callable[[float], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Rule to compare the cases of a table: the parts of the table, and the figure that ranks their cases.
-
-    A part has the cases that are compared with each other, such as the types of ids with one schema.
-    """
+    """Rule to compare the cases in a part of a table, such as the rows of a schema, by a rate or a time."""
 
     name: Callable[[Case], str]
-    """Function that returns a case's name, such as "1b1 + WAL". It does not contain the number of rows."""
+    """Function that returns a case's name, without the number of rows: "JSON + WAL" (journal mode WAL)."""
     base: str
-    """Name of the case that counts as 1, such as "1b1": other cases of its part are shown relative to it."""
+    """Name of the case with which others of its part are compared, such as "1b1" (one row per statement)."""
     figure: Callable[[Trial], float]
     """Function that returns the rate or the time of a trial, by which the cases are ranked."""
     is_time: bool = False
@@ -102,9 +99,9 @@ class Compared:
         figure: Callable[[Trial], float | None] | None = None,
         **more: Any,
     ) -> Column[Row]:
-        """Return a column with each row's figure / the figure of the case `base` in this part of the table.
+        """Return a column with each row's figure (rate or time), divided by that of the case named `base`.
 
-        For example, 5 means 5 times the figure of "1b1". If `base` has several rows, the best counts as 1.
+        Both have the same part and number of processes. Of several rows of `base`, the largest figure counts.
         `write` returns the text of a ratio. `figure` is used instead of `self.figure`. `more` goes to Column.
         """
 
@@ -129,8 +126,8 @@ class Compared:
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield a finding on the fastest cases of each part of the table.
 
-        Only cases with the largest number of processes and the driver of the first case are compared, so that
-        they differ only in their names and numbers of rows.
+        Only cases with the driver of the table's first case and with the largest number of processes are
+        compared, so that no difference is due to the driver or to the number of processes.
         """
         most = max(run.case.concurrency for run in group.runs)
         done = [
@@ -161,7 +158,6 @@ class Compared:
         return Finding(sentences.fastest, part=part, leads=tuple(leads))
 
     def _lead(self, named: Mapping[str, Run], tested: PairwiseTests, without: str = "") -> Fastest:
-        """Return the fastest of the runs `named`. `without` is `special` if such cases are not in `named`."""
         lead = leaders(tested, list(named.values()), divide_error_by=1 + bool(self.special))
         names = tuple(name for name, run in named.items() if any(run is near for near in lead.runs))
         ratio = None

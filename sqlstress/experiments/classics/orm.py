@@ -46,7 +46,7 @@ MODELS = (Sample, Result)
 
 
 def orm_operations(case: Case, connection: Any) -> dict[str, Operation]:
-    """Return functions that write rows or query the results of pairs of samples, by method, such as "1b1"."""
+    """Return functions by method, such as "1b1" (row by row), that write rows or query the table result."""
     phase, database = case.spec.phase, connection.database
     database.bind(MODELS)
     model: Any = Sample if phase == "insert" else Result

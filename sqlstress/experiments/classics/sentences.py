@@ -20,7 +20,7 @@ class Fastest(NamedTuple):
     names: Sequence[str]
     """Names of the cases; several if the tests do not show that one of them is the fastest."""
     base: str
-    """Name of the case with which the fastest case is compared, such as "1b1"."""
+    """Name of the case with which the fastest case is compared, such as "1b1" (one row per statement)."""
     ratio: Ratio | None = None
     """Rate of the fastest case / rate of `base`; None if inconclusive, or if `names` contains `base`."""
     equal: bool = False
@@ -28,7 +28,7 @@ class Fastest(NamedTuple):
     unclear: bool = False
     """Whether `names` has several cases, and the trials vary too much to tell which of them is fastest."""
     without: str = ""
-    """First word of the names of cases that were not ranked, such as "SPC"; "" if all were ranked."""
+    """First word of the names of unranked cases, such as "SPC" (SQL makes the rows); "" if all are ranked."""
 
 
 def _lead(lead: Fastest) -> str:
@@ -41,10 +41,10 @@ def _lead(lead: Fastest) -> str:
 
 
 def fastest(*, part: str = "", leads: Sequence[Fastest]) -> str:
-    """Name the fastest cases of a part of a report's table. The name `part` is "" if all rows are one part.
+    """Name the fastest cases of a report's table or, unless `part` is "", of this part, such as one schema.
 
-    `leads` has the fastest of all cases. If these include a case that few applications can use, such as the
-    method SPC (rows made inside SQLite), `leads` also has the fastest of the other cases.
+    `leads` has the fastest of all cases. If an application may be unable to use one of these, such as the
+    method SPC (SQL makes the rows, from other rows), a second item has the fastest of the other cases.
     """
     return f"Fastest{f' for {part}' if part else ''}: {'; '.join(map(_lead, leads))}."
 

@@ -139,7 +139,10 @@ class MethodsShown(ClassicShown):
         return "rows"
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the plot's title, and a key. Cases that differ only in the number of rows have one key."""
+        """Return the title of a bar plot, and the key of the case's bar.
+
+        Of the cases that differ only in the number of rows, and so have equal keys, the plot shows the last.
+        """
         return case.spec.phase, (tricks_of(case), case.driver, case.concurrency)
 
     def bar_name(self, case: Case) -> str:
@@ -173,7 +176,7 @@ A share is a part of the file, from 0 to 1. A fan-out is the mean number of chil
 
 
 def _space_column(name: str, csv: str, write: Write, **more: Any) -> Column[Row]:
-    """Return a column for a figure of `SPACE`, by its key `csv`: "file_bytes". `write` returns its text."""
+    """Return a column on the file's space, named `csv` in CSV files: "file_bytes". `write` formats it."""
 
     def value(trial: Trial) -> float | None:
         try:
@@ -268,7 +271,7 @@ def _file_bytes(trial: Trial) -> float | None:
 def unsplit_space(group: Group) -> Iterator[Finding]:
     """Yield a finding if only the size of the whole file is known, because SQLite lacked dbstat.
 
-    Reports made of published figures have no number of pages, and get no finding.
+    The published experiment gave file sizes without numbers of pages. A report of its sizes has no finding.
     """
     spaces = [trial.space for run in group.runs for trial in run.trials if trial.space]
     if any(space.page_count and not space.trees for space in spaces):
@@ -316,7 +319,7 @@ class CycleTimes:
     bounds: tuple[int, ...]
     """Time of BEGIN and COMMIT in each cycle; empty if each statement commits by itself.
 
-    Else a single transaction covers all cycles: the first has BEGIN, the last COMMIT, and the others have 0.
+    If one transaction has all cycles, BEGIN counts for the first, COMMIT for the last. The others have 0.
     """
     checkpoints: tuple[int, ...]
     """Numbers, from 1, of the cycles in which a checkpoint ran."""
@@ -352,10 +355,10 @@ def checkpoints_in(
 ) -> Iterator[int]:
     """Yield the numbers, from 1, of the cycles in which a checkpoint ran.
 
-    The parameters have the WAL's state after each cycle: numbers of frames, of checkpointed frames, and of
-    restarts so far. If the WAL did not restart in a cycle, a checkpoint shows as more checkpointed frames.
-    A restart needs a checkpoint of all frames: it ran in this cycle if not all were checkpointed before it.
-    After the restart, checkpointed frames show a checkpoint of the restarted WAL.
+    The parameters have, after each cycle, the WAL's frames, checkpointed frames, and restarts so far.
+    - If the WAL did not restart in a cycle, more checkpointed frames than before show a checkpoint.
+    - If it restarted, all its frames had been checkpointed: in this cycle, unless they were before.
+    - If it restarted and has checkpointed frames, a checkpoint ran after the restart.
     """
     before = (0, 0, 0)
     for cycle, now in enumerate(zip(frames, checkpointed, restarts, strict=False), 1):

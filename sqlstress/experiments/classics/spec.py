@@ -1,15 +1,15 @@
 """Options of the experiments methods, keys and cycles, and the option values that make up a case.
 
-The experiment methods writes or queries rows of two tables: sample (a path) and result (a number for a pair
-of samples). A scale is the number of samples or pairs. A method is a way to write or query rows:
+The experiment methods has two tables: sample (a path) and result (a number for a pair of samples). A scale is
+the number of samples or pairs. A method is a way to write or query rows:
 
 - 1b1: one row per statement
 - BLK: all rows in one statement; BLK/n: n rows per statement
 - JSON: all rows from one JSON parameter
-- SPC: all rows made inside SQLite, from the rows of another table
+- SPC: the statement makes all rows or pairs itself, by a join
+- a method + WAL: in journal mode WAL; a method + TSC: all rows in one transaction
 
-Two additions to a method are possible. With WAL, the journal mode is WAL. With TSC, all rows are in one
-transaction. The experiment keys inserts picks: rows that link a user with an item.
+The experiment keys inserts picks: rows that link a user with an item.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ MOST_SAMPLES = 1500
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Case of `sqlstress methods`: a method of writing or querying rows, and how many."""
+    """Case of `sqlstress methods`: a way to write or query samples or results (numbers for sample pairs)."""
 
     phase: str
-    """Work: "insert" (samples), "allocate" (a result without a value for each pair of samples) or "query"."""
+    """Work: "insert" samples, "allocate" (insert a result for each pair of samples) or "query" results."""
     name: str
-    """Method: 1b1 (row by row), BLK (bulk), BLK/n (n rows at once), JSON, or SPC (SQLite makes the rows)."""
+    """Method: 1b1 (row by row), BLK (bulk), BLK/n (n rows at once), JSON, or SPC (rows made by a join)."""
     transaction: bool
     """Whether all rows are written or read in one transaction (TSC)."""
     scale: int
-    """Number of samples to insert or to make pairs of, or of pairs to query, according to the phase."""
+    """Number of samples to insert, of samples to combine in pairs ("allocate"), or of pairs to query."""
     timeout_s: float = option(
         duration(0.01),
         "2.6s",
@@ -62,7 +62,7 @@ class Method:
         meaning="Time of work after which the measurement stops, in seconds.",
     )
     samples: int = 300
-    """Number of stored samples in the phase "query", with a result for each pair of them. Default: 300."""
+    """Number of samples stored before a "query", with a result for each pair of them. Default: 300."""
     chunk: int = 1000
     """Number of rows per statement of the method BLK/n."""
 

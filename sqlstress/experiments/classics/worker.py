@@ -47,7 +47,7 @@ class Step(NamedTuple):
 
     kind: str
     rows: Sequence[Any] = ()
-    """Rows to insert, or, in a query, pairs of sample ids whose results are queried."""
+    """Rows to insert. In a query: tuples (a, b) of the ids of two samples, whose common result is queried."""
     removed: int = 0
     """Number of rows that a DELETE removes."""
 
@@ -182,11 +182,11 @@ def queried_pairs(case: Case) -> list[Pair]:
 
 
 BATCH = 64
-"""Number of statements in a step of the method 1b1 (row by row), unless each statement commits."""
+"""Number of statements in a step, if each has a single row and commits nothing; otherwise 1."""
 
 
 def rows_of(case: Case) -> list[Row]:
-    """Return the rows that a case writes, in order, or the pairs of sample ids that it queries."""
+    """Return the rows that a case writes, in order, or, for a query, tuples (a, b) of ids of two samples."""
     method: Method = case.spec
     if method.phase == QUERY:
         return queried_pairs(case)
@@ -206,9 +206,9 @@ class MethodsSource(StepSource):
 
     @staticmethod
     def steps_of(case: Case, worker: int, salt: int) -> Iterator[Step]:
-        """Yield the steps of a case. A step is a statement; of 1b1 (row by row), it is BATCH statements.
+        """Yield the steps of a case. A step is a statement, or BATCH statements if each has a single row.
 
-        If 1b1 commits each row, a step is one statement, so that the check knows which rows are committed.
+        A step that commits is one statement, so that the check after a trial knows which rows to expect.
         """
         method: Method = case.spec
         rows = rows_of(case)
@@ -333,7 +333,7 @@ def record(phase: str, row: Row) -> dict[str, Any]:
 def sql_operations(
     case: Case, connection: Connection, run: Callable[[str, Row], list[Row]] | None = None
 ) -> dict[str, Operation]:
-    """Return functions that write rows or query pairs of sample ids, by method ("1b1", "BLK").
+    """Return functions by method, such as "1b1" (row by row), to write rows or query results of sample pairs.
 
     `run` runs a statement with parameters and returns rows. By default, it is `connection.rows`.
     """
@@ -542,7 +542,7 @@ CYCLES_SQL = {
 
 
 def cycle_steps(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
-    """Yield the statements of a cycle, by its number from 1. Rows contain `salt`, which differs by trial."""
+    """Yield the statements of a cycle: insert, delete all, insert. `cycle` is its number, from 1."""
     prefix = f"salt {salt} cycle {cycle}"
     left_over = cycling.rows if cycle > 1 else 0
     in_transaction = cycling.transaction == "run"
