@@ -403,9 +403,7 @@ UPDATE account SET balance = balance + 50 WHERE id = 1;
         (":amount > 1", MAYBE_GUARDED),
     ],
 )
-def test_script_that_tests_what_it_has_read_is_suspected_at_the_tested_write(
-    tmp_path: Path, test: str, kind: str
-) -> None:
+def test_script_that_tests_its_reads_is_suspected_at_the_write(tmp_path: Path, test: str, kind: str) -> None:
     script, setup = tmp_path / "pay.sql", tmp_path / "schema.sql"
     script.write_text(PAYS_OUT.lstrip().replace("TEST", test), encoding="utf-8")
     # The first call reads 0, so it takes the other branch.
@@ -543,7 +541,7 @@ def test_method_that_locks_no_row_on_sqlite_is_named(lock: str, tmp_path: Path) 
     assert ("SQLite ignores with_for_update." in finding.text) == bool(lock)
 
 
-def test_functions_in_the_same_frame_one_after_the_other_have_no_common_function() -> None:
+def test_successive_functions_in_a_frame_have_no_common_function() -> None:
     file = racy_programs.__file__
     assert file
     first, second = (

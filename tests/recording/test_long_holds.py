@@ -58,7 +58,7 @@ def test_sleep_within_a_write_transaction_is_recorded(
     assert float(traits["seconds"]) >= 2 * LONG_HOLD_S and float(traits["outside"]) > 0.5
 
 
-def test_transaction_that_python_begins_is_recorded_after_its_connection_has_gone(
+def test_implicit_transaction_is_recorded_after_its_connection_has_gone(
     file: Path, recorder: FailedStatements
 ) -> None:
     with closing(sqlite3.connect(file)) as connection:

@@ -378,7 +378,7 @@ def test_needed_is_the_smallest_size_that_can_show_a_difference(alpha: float, si
 
 
 @pytest.mark.parametrize(("cases", "shared"), [(3, 3), (4, 6), (7, 3)])
-def test_residual_variance_is_half_the_mean_variance_of_pairwise_differences(cases: int, shared: int) -> None:
+def test_residual_variance_is_half_that_of_pairwise_differences(cases: int, shared: int) -> None:
     random = Random(cases)
     logs = [{number: random.gauss(case, 1) for number in range(shared)} for case in range(cases)]
     logs[0][shared] = 1e9  # Only one case has this pass, so it does not count.
@@ -391,7 +391,7 @@ def test_residual_variance_is_half_the_mean_variance_of_pairwise_differences(cas
     assert freedom == (cases - 1) * (shared - 1)
 
 
-def test_noise_is_one_third_that_of_all_cases_and_two_thirds_that_of_the_pair() -> None:
+def test_noise_is_a_third_of_all_cases_and_two_thirds_of_the_pair() -> None:
     random, number_of_passes = Random(5), 5
     logs = [[random.gauss(case / 10, 0.3) for _ in range(number_of_passes)] for case in range(5)]
     figures = {case: {number: exp(log) for number, log in enumerate(row)} for case, row in enumerate(logs)}

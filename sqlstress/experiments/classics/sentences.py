@@ -28,7 +28,7 @@ class Fastest(NamedTuple):
     unclear: bool = False
     """Whether `names` has several cases, and the trials vary too much to tell which of them is fastest."""
     without: str = ""
-    """First word of the names of unranked cases, such as "SPC" (SQL makes the rows); "" if all are ranked."""
+    """Kind of cases that `names` leaves out, such as "SPC" (SQL makes the rows); "" if none is left out."""
 
 
 def _lead(lead: Fastest) -> str:

@@ -269,10 +269,8 @@ def _file_bytes(trial: Trial) -> float | None:
 
 
 def unsplit_space(group: Group) -> Iterator[Finding]:
-    """Yield a finding if only the size of the whole file is known, because SQLite lacked dbstat.
-
-    The published experiment gave file sizes without numbers of pages. A report of its sizes has no finding.
-    """
+    """Yield a finding if only the size of the whole file is known, because SQLite lacked dbstat."""
+    # The published results have sizes without a page count: no SQLite measured them here.
     spaces = [trial.space for run in group.runs for trial in run.trials if trial.space]
     if any(space.page_count and not space.trees for space in spaces):
         yield Finding(sentences.space_unsplit)
@@ -357,7 +355,7 @@ def checkpoints_in(
 
     The parameters have, after each cycle, the WAL's frames, checkpointed frames, and restarts so far.
     - If the WAL did not restart in a cycle, more checkpointed frames than before show a checkpoint.
-    - If it restarted, all its frames had been checkpointed: in this cycle, unless they were before.
+    - If it restarted, all frames had been checkpointed. Frames that were not before were so in this cycle.
     - If it restarted and has checkpointed frames, a checkpoint ran after the restart.
     """
     before = (0, 0, 0)

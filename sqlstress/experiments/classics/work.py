@@ -251,7 +251,7 @@ class KeysWork(ClassicWork):
             yield pick if is_intact else f"{pick_name(pick)} with other values"
 
     def _span(self) -> tuple[int, int] | None:
-        """Return the times before and after all inserts, in seconds; None if the system clock was changed."""
+        """Return the limits of the rows' times, in s since 1970; None if the system clock was changed."""
         begun_s, begun_steady_s = self._begun
         now_s, passed_s = time.time(), time.monotonic() - begun_steady_s
         if abs(now_s - begun_s - passed_s) > CLOCK_TOLERANCE_S:

@@ -632,7 +632,7 @@ class CyclesSource(StepSource):
 
 
 class WalStates:
-    """States of the WAL after each cycle, read from the file -shm (wal-index), up to the first failure."""
+    """States of the WAL after each cycle, from the file -shm (wal-index), until a reading of it fails."""
 
     def __init__(self, database: Path) -> None:
         self._database = database

@@ -45,7 +45,7 @@ def scales(cases: tuple[Case, ...], phase: str, tricks: str) -> list[int]:
     return [case.spec.scale for case in cases if case.spec.phase == phase and tricks_of(case) == tricks]
 
 
-def test_default_has_every_column_of_the_published_tables_with_both_drivers() -> None:
+def test_default_has_every_published_column_with_both_drivers() -> None:
     for driver in ("peewee", "sqlite3"):
         cases = tuple(case for case in methods_cases() if case.driver == driver)
         for phase, columns in SEED_TABLES.items():

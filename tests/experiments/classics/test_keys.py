@@ -285,9 +285,7 @@ def test_every_user_belongs_to_one_worker(load: Picks, workers: int) -> None:
 
 
 @given(loads, st.integers(0, 1000))
-def test_user_picks_distinct_items_as_many_as_the_option_says_give_or_take_a_tenth(
-    load: Picks, user: int
-) -> None:
+def test_user_picks_distinct_items_within_a_tenth_of_the_option(load: Picks, user: int) -> None:
     picked = picked_by(case_of_load(load), user)
     assert len(set(picked)) == len(picked)
     assert all(0 <= item < load.items for item in picked)

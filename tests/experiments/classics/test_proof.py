@@ -196,7 +196,7 @@ LAST = picks(3)
 NOT_PICKED = next((4, item) for item in range(9) if (4, item) not in EVERY)
 
 
-def test_picks_are_accepted_and_those_of_a_dead_worker_wholly_or_not_at_all() -> None:
+def test_picks_of_a_dead_worker_are_accepted_wholly_or_not_at_all() -> None:
     assert check_picks(EVERY) == Check("picks", "ok", len(EVERY))
     assert check_picks(EVERY, died=True).status == check_picks(TOLD_BY_DEAD, died=True).status == "ok"
 
@@ -257,7 +257,7 @@ def test_ids_that_ascend_within_each_worker_are_accepted(id_type: str) -> None:
     assert ids_check([[blob(0), blob(1)]], id_type) == Check("identifiers", "ok", 2)
 
 
-def test_id_that_is_smaller_than_the_one_before_is_named_where_order_is_promised() -> None:
+def test_id_smaller_than_its_predecessor_is_named_if_ids_ascend() -> None:
     by_worker = [[blob(5), blob(4)]]
     said = f"{blob(4).hex()} was made after {blob(5).hex()}, and is less"
     assert wrong(ids_check(by_worker, "uuid7")) == said

@@ -29,7 +29,7 @@ def rows(*runs: Run) -> list[dict[str, str]]:
     return [dict(zip(table.headers, row, strict=True)) for row in table.rows]
 
 
-def test_each_cell_has_a_row_with_the_median_of_its_passes_and_their_spread() -> None:
+def test_each_cell_has_a_row_with_median_and_spread_of_its_passes() -> None:
     quiet, noisy = (
         several(methods_run("insert", tricks, 100, 300.0), noise)
         for tricks, noise in (("1b1", 0.05), ("JSON", 0.3))

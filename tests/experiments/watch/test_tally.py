@@ -181,7 +181,7 @@ def test_checkpoint_waits_for_readers_that_keep_frames_or_the_whole_wal() -> Non
         assert [(wait.holder, wait.reader, wait.samples) for wait in waits] == [(0, 1, 3)] * bool(samples)
 
 
-def test_time_without_a_gap_between_readers_ends_with_a_sample_without_a_reader() -> None:
+def test_time_without_gaps_between_readers_ends_without_a_reader() -> None:
     wal = index(9, 9, 9)
     reads, free = reading(1, A, wal), look(wal=wal)
     timed = ((0.1, reads), (0.5, reads), (0.6, free), (0.7, reads), (0.8, reads))
