@@ -5,6 +5,6 @@ a time for each cycle. The constants are the names of these lists.
 """
 
 STATEMENTS = "statements"
-"""Name of a list in the report: for each cycle, the time of its inserts and deletes, in ns."""
+"""Name of a list in the report of `sqlstress cycles`: time of each cycle's INSERTs and DELETE, in ns."""
 BEGIN_AND_COMMIT = "BEGIN and COMMIT"
-"""Name of a list in the report: for each cycle, the time of its BEGIN and COMMIT, in ns."""
+"""Name of a list in the report of `sqlstress cycles`: time of BEGIN and COMMIT in each cycle, in ns."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Sample(peewee.Model):
-    """Row of the table sample: a file with a unique path."""
+    """Row of the table sample: a file of a dataset, with a unique path."""
 
     id = peewee.AutoField()
     path = peewee.TextField(unique=True)
@@ -28,7 +28,7 @@ class Sample(peewee.Model):
 
 
 class Result(peewee.Model):
-    """Row of the table result: a value for a pair of samples; -1 if not computed yet."""
+    """Row of the table result: a number for a pair of samples (files). It is -1 before it is computed."""
 
     a = peewee.ForeignKeyField(Sample)
     b = peewee.ForeignKeyField(Sample)
@@ -46,7 +46,7 @@ MODELS = (Sample, Result)
 
 
 def orm_operations(case: Case, connection: Any) -> dict[str, Operation]:
-    """Return functions by method, such as "1b1" (row by row), that write rows or query the table result."""
+    """Return a function for each method, such as "1b1" (one row per statement), to write or query rows."""
     phase, database = case.spec.phase, connection.database
     database.bind(MODELS)
     model: Any = Sample if phase == "insert" else Result
@@ -71,6 +71,6 @@ def orm_operations(case: Case, connection: Any) -> dict[str, Operation]:
 
 
 def nested(wanted: Sequence[Pair]) -> Any:
-    """Return the query for all pairs at once: (a = 1 AND b = 2) OR (a = 1 AND b = 3) OR ..."""
+    """Return one query for all pairs of sample ids: (a = 1 AND b = 2) OR (a = 1 AND b = 3) OR ..."""
     conditions = [(Result.a == a) & (Result.b == b) for a, b in wanted]
     return Result.select().where(reduce(or_, conditions))

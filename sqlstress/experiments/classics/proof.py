@@ -11,7 +11,7 @@ from sqlstress.report import Check
 from sqlstress.report.results import CheckCounter
 
 Tables = Sequence[Sequence[Any]]
-"""Possible contents of a worker's rows: one list; two if it died, with and without its last step."""
+"""Lists of rows that a worker may have committed: one; two if it died, without and with its last step."""
 
 
 def check_rows(
@@ -19,8 +19,8 @@ def check_rows(
 ) -> Check:
     """Check that a table has each row that the workers committed exactly once, and no other rows.
 
-    `name` is the name of the check, and `rows` are the rows of the table. `workers` has the lists of rows
-    that each worker may have written. `described` returns the text of a row for a message.
+    `name` is the name of the check, and `rows` are the rows of the table. `workers` has one or two
+    lists for each worker, of the rows that it may have committed. `described` converts a row to a text.
     """
     tally = CheckCounter(name)
     by_worker = [*workers]
@@ -42,7 +42,6 @@ def check_rows(
 def _objections(
     table: Sequence[Any], tables: Tables, stored: set[Any], described: Callable[[Any], str]
 ) -> list[str]:
-    """Return a text for each row by which `stored` differs from `table`, one of the possible `tables`."""
     rows = {*table}
     others = dict.fromkeys(row for row in chain.from_iterable(tables) if row not in rows)
     return [
@@ -52,10 +51,10 @@ def _objections(
 
 
 def check_ids(by_worker: Iterable[Iterable[tuple[int, Any]]], id_type: str) -> Check:
-    """Check that ids have the right type, are unique, and ascend in each worker if they are UUIDv7.
+    """Check that ids are of the type `id_type` and unique. UUIDs of version 7 must ascend in each worker.
 
-    `by_worker` has tuples (expected integer, stored id) of each worker's rows, in order of insertion. The
-    expected integer is used only if `id_type` is "int".
+    `by_worker` has a list for each worker, with a tuple (integer, stored id) for each row, in order of
+    insertion. If `id_type` is "int", the stored id must be this integer.
     """
     tally = CheckCounter("identifiers")
     seen: set[Any] = set()
@@ -79,5 +78,5 @@ def check_ids(by_worker: Iterable[Iterable[tuple[int, Any]]], id_type: str) -> C
 
 
 def short_id(value: Any) -> str:
-    """Return the text, of at most 40 characters, of an id or of another value found in its place."""
+    """Convert an id, or another value that was stored instead, to a text of at most 40 characters."""
     return value.hex()[:40] if isinstance(value, bytes) else f"{value!r:.40}"

@@ -1,7 +1,8 @@
-"""Creation and check of a trial's database in methods, keys and cycles, by the parent process.
+"""Creation and check of a trial's database in `sqlstress methods`, `sqlstress keys` and `sqlstress cycles`.
 
-Methods stores samples (paths of files) and results (numbers for pairs of samples). Keys stores users, items
-and picks (rows that link a user with an item). A row is acknowledged if a worker saw its commit succeed.
+`sqlstress methods` stores samples (files of a dataset) and results (numbers for pairs of samples).
+`sqlstress keys` stores users, items and picks (rows that link a user with an item). The parent process checks
+the database after the workers end. A row is acknowledged if a worker saw its commit succeed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class ClassicWork(ProvenWork):
-    """Base class for the three experiments. An object creates and checks the database of one trial."""
+    """Base class for three published experiments. An object creates and checks the database of one trial."""
 
     place: SqlitePlace
     definitions: Iterable[str]
@@ -53,7 +54,7 @@ class ClassicWork(ProvenWork):
         """Insert rows that must be there before the workers start. By default, there are none."""
 
     def tables(self, outcome: Outcome, pulse: Pulse) -> list[list[Row]]:
-        """Return the rows of a worker: a single list, or two possible lists if the worker died in a step."""
+        """Return lists of the rows that a worker may have committed: one list; two if it died in a step."""
         done = OperationLedger(self._words, outcome.worker).acknowledged()
         steps = worker.SOURCES[self.case.workload].steps_of(self.case, outcome.worker, self.salt)
         return worker.possible_tables(with_pulses(steps, pulse), done, outcome.died)
@@ -63,7 +64,7 @@ class ClassicWork(ProvenWork):
             yield from with_pulses(connection.iterate(query), pulse)
 
     def foreign_keys(self, child: str, pulse: Pulse) -> Check:
-        """Check that both foreign keys of each row of the table `child` refer to existing rows."""
+        """Check that the two foreign keys of each row of the table `child` refer to rows that exist."""
         tally = CheckCounter("foreign keys")
         with self.place.opened() as connection:
             tally.checked = 2 * connection.rows(f"SELECT count(*) FROM {child}")[0][0]
@@ -74,7 +75,7 @@ class ClassicWork(ProvenWork):
 
 
 def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
-    """Return the lists with ids in front of the rows, as SQLite assigns them: (1, "a"), (2, "b")."""
+    """Put SQLite's ids in front of the rows of each list: [("a",), ("b",)] becomes [(1, "a"), (2, "b")]."""
     return [[(number, *row) for number, row in enumerate(rows, 1)] for rows in tables]
 
 
@@ -82,7 +83,7 @@ def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
 
 
 class MethodsWork(ClassicWork):
-    """Database of methods. Each acknowledged sample and result must be in it once."""
+    """Tables of samples (files) and results (numbers for sample pairs). Checks find missing or wrong rows."""
 
     definitions = worker.METHODS_TABLES
 
@@ -133,7 +134,7 @@ LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
     "users": lambda number: (f"user number {number:06}",),
     "items": lambda number: (f"item number {number:06}", 1965 + number % 59),
 }
-"""Functions by table. Each takes the number of a user or item, and returns the row without its id."""
+"""Functions by table. Each converts a number to a row without its id: 7 to ("user number 000007",)."""
 HAVE_CREATED_AT = ("no-key", "pair-rowid")
 """Names of the schemas in which the table picks has the column created_at."""
 
@@ -166,9 +167,9 @@ def definitions(picks: Picks) -> Iterator[str]:
 def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
     """Return an SQL condition that a row of picks has the default in each column that workers do not write.
 
-    The default of last_updated (and created_at, if the schema has it) is the time of the insert. This must be
-    in `span_s`: the times before and after all inserts, in seconds since 1970. If the system clock was
-    changed meanwhile, `span_s` is None, and last_updated must only be an integer.
+    The default in the columns last_updated and created_at is the time of the row's insert. It must be in
+    `span_s`: a time before the first insert and a time after the last, in seconds since 1970. If the system
+    clock was changed between them, `span_s` is None. Then last_updated must only be an integer.
     """
     parts = ["priority IS NULL", "public IS 1", "done IS 0", "when_done IS NULL"]
     parts += ["created_at IS last_updated"] * (picks.schema in HAVE_CREATED_AT)
@@ -180,17 +181,16 @@ def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
 
 
 CLOCK_TOLERANCE_S = 1.0
-"""Seconds by which the system clock may drift from a steady clock. More means that it was changed."""
+"""Seconds by which the system clock may drift from a steady clock. If it drifts more, it was changed."""
 
 
 class KeysWork(ClassicWork):
-    """Database of keys. Each acknowledged pick (a row that links a user with an item) must be in it once."""
+    """Tables of users, items and picks (rows that link both). Checks find missing or wrong rows."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
         self.picks: Picks = case.spec
-        self._made: dict[str, list[tuple[Any, ...]]] = {}
-        """Rows of users and items, by table."""
+        self._made: dict[str, list[tuple[Any, ...]]] = {}  # Rows of users and items, by table.
         self.definitions = tuple(definitions(self.picks))
         self._begun = 0.0, 0.0
 
@@ -235,7 +235,7 @@ class KeysWork(ClassicWork):
         return check_rows("users and items", stored, [[expected]])
 
     def _stored_picks(self, ids: dict[Any, Any], pulse: Pulse) -> Iterator[Row | str]:
-        """Yield (user's number, item's number) or an error's text for each pick. Store its id in `ids`."""
+        """Yield (user's number, item's number) or an error text for each row. Add the row's id to `ids`."""
         users, items = (
             {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
         )
@@ -251,7 +251,7 @@ class KeysWork(ClassicWork):
             yield pick if is_intact else f"{pick_name(pick)} with other values"
 
     def _span(self) -> tuple[int, int] | None:
-        """Return the limits of the rows' times, in s since 1970; None if the system clock was changed."""
+        """Return a time before and a time after all inserts, in s since 1970; None if the clock changed."""
         begun_s, begun_steady_s = self._begun
         now_s, passed_s = time.time(), time.monotonic() - begun_steady_s
         if abs(now_s - begun_s - passed_s) > CLOCK_TOLERANCE_S:
@@ -259,14 +259,14 @@ class KeysWork(ClassicWork):
         return int(begun_s) - 1, int(now_s) + 1
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Return `trial` with the sizes of its file and tables, unless a check failed or no file exists."""
+        """Return `trial` with sizes of the file and the tables, unless a check failed or there is no file."""
         if trial.verdict.status == "failed" or stores_nothing(self.case.driver):
             return trial
         return replace(trial, space=self.place.space(pulse))
 
 
 def pick_name(pick: Row | str) -> str:
-    """Return "user 3's pick of item 7" for the numbers (3, 7). If `pick` is a text, return it unchanged."""
+    """Convert the numbers (3, 7) to "user 3's pick of item 7". If `pick` is a text, return it unchanged."""
     if isinstance(pick, str):
         return pick
     user, item = pick
@@ -277,7 +277,7 @@ def pick_name(pick: Row | str) -> str:
 
 
 class CyclesWork(ClassicWork):
-    """Database of cycles. The table must have the rows that it had at the last acknowledged commit."""
+    """Table of `sqlstress cycles`. It must have the rows that it had after the last acknowledged commit."""
 
     definitions = (worker.CYCLES_TABLE,)
 

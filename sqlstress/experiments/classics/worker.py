@@ -1,9 +1,10 @@
-"""Workers of the experiments methods, keys and cycles. A step is a statement or a transaction.
+"""Steps of workers in `sqlstress methods`, `sqlstress keys` and `sqlstress cycles`: statements that they run.
 
-Methods writes or queries samples (paths of files) and results (numbers for pairs of samples). Keys inserts
-picks (rows that link a user with an item). Cycles inserts and deletes rows. After a trial, the parent process
-computes the steps again from the case (option values) to know which rows must be in the database. Users,
-items and samples are numbered from 0, workers from 1.
+`sqlstress methods` writes or queries samples (files of a dataset) and results (a number for each pair of
+samples). `sqlstress keys` inserts picks (rows that link a user with an item). `sqlstress cycles` inserts
+rows, deletes all and inserts rows again. After a trial, the parent process computes the steps again from the
+case (option values), to know which rows must be in the database. Users, items and samples are numbered from
+0, workers from 1.
 """
 
 from __future__ import annotations
@@ -37,25 +38,25 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation
 
 BEGIN, DELETE, QUERY, COMMIT, CHECKPOINT = "begin", "delete", "query", "commit", "checkpoint"
-"""Kinds of steps that insert no rows. Steps of all other kinds, such as "allocate", insert `Step.rows`."""
+"""Kinds of steps that insert no rows. A step of another kind, such as "allocate", inserts `Step.rows`."""
 INSERT, PICKS = "insert", "picks"
-"""Kinds of steps that insert rows: an INSERT of cycles, and a transaction of keys with a user's rows."""
+"""Kinds of steps that insert rows: an INSERT in `sqlstress cycles`; a user's rows in `sqlstress keys`."""
 
 
 class Step(NamedTuple):
-    """Statement or transaction that a worker runs. Steps from BEGIN to COMMIT are one transaction."""
+    """Statements that a worker runs and times together. Steps from BEGIN to COMMIT are one transaction."""
 
     kind: str
     rows: Sequence[Any] = ()
-    """Rows to insert. In a query: tuples (a, b) of the ids of two samples, whose common result is queried."""
+    """Rows to insert. For a query: tuples (a, b) of the ids of two samples. Their result is queried."""
     removed: int = 0
     """Number of rows that a DELETE removes."""
 
 
 def committed(steps: Iterable[Step]) -> list[Any]:
-    """Return the rows that an empty table has after the last commit of `steps`, in order of insertion."""
+    """Return the rows that `steps` insert into an empty table and commit, in order of insertion."""
     rows: list[Any] = []
-    before: list[Any] | None = None  # Rows at BEGIN, for a transaction without COMMIT.
+    before: list[Any] | None = None  # Rows at BEGIN. They remain if no COMMIT follows.
     for kind, inserted, _ in steps:
         if kind == BEGIN:
             before = rows.copy()
@@ -69,10 +70,10 @@ def committed(steps: Iterable[Step]) -> list[Any]:
 
 
 def possible_tables(steps: Iterable[Step], done: int, died: bool) -> list[list[Any]]:
-    """Return the possible contents of a worker's table after `done` steps that SQLite acknowledged.
+    """Return lists of the rows that a worker may have committed, if SQLite acknowledged `done` of its steps.
 
-    There is one list of rows. If the worker died, a second list includes the next step, which SQLite may
-    have committed.
+    There is one list. If the worker died, there is a second list. It includes the rows of the next step,
+    which SQLite may have committed.
     """
     remaining = iter(steps)
     acknowledged = [*islice(remaining, done)]
@@ -80,7 +81,7 @@ def possible_tables(steps: Iterable[Step], done: int, died: bool) -> list[list[A
 
 
 class StepSource(OrderedSource):
-    """Steps of a worker, for the loop that runs and times them. They end at the time limit (--timeout)."""
+    """Source of a worker's steps for the loop that times them. It ends at the time limit (--timeout)."""
 
     def __init__(
         self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -95,19 +96,19 @@ class StepSource(OrderedSource):
 
     @staticmethod
     def steps_of(case: Case, worker: int, salt: int) -> Iterator[Step]:
-        """Yield the steps of the worker number `worker`, from 1. The number `salt` differs between trials."""
+        """Yield a worker's steps. `worker` is its number. The number `salt` makes a trial's values unique."""
         raise NotImplementedError
 
     def calls(self, client: SqliteClient | None) -> dict[str, Operation]:
-        """Return functions that run a step, by kind. `client` is None with the driver dry (no SQL)."""
+        """Return a function to run each kind of step. `client` is None with --driver dry (no SQL)."""
         raise NotImplementedError
 
     def params(self, step: Step) -> Any:
-        """Return the argument for the function that runs the step (see `calls`): by default its rows."""
+        """Return the argument of the function that runs a step (see `calls`). By default: `Step.rows`."""
         return step.rows
 
     def groups(self) -> Iterator[Iterable[Step]]:
-        """Yield groups of steps, such as cycles. The next group is requested when these are done."""
+        """Yield groups of steps, such as those of a cycle. A group is requested after the last has run."""
         yield self.steps_of(self.case, self.worker, self.salt)
 
     def timeout_note(self) -> str:
@@ -148,25 +149,25 @@ METHODS_TABLES = (
 """SQL that creates the tables sample and result, as Peewee does for the models in orm.py."""
 
 PATH = "/dataset/{:06}.mat"
-"""Format of a sample's path. The sample number 7 has the path "/dataset/000007.mat"."""
+"""Format of the path of a sample (a file of a dataset). Sample number 7 is "/dataset/000007.mat"."""
 PENDING = -1.0
-"""Value of a result in the phase "allocate", which stores results before they are computed."""
+"""Number in a result that is not computed yet. The phase "allocate" inserts only such results."""
 
 Pair = tuple[int, int]
 
 
 def value(a: int, b: int, seed: int) -> float:
-    """Return the value of the result for two samples, by their ids. A check can compute it again."""
+    """Return the result (a number) for samples with the ids `a` and `b`. A check can compute it again."""
     return (a * 31 + b * 17 + seed) % 997 / 8.0
 
 
 def pairs(samples: int) -> Iterator[Pair]:
-    """Yield all pairs of sample ids from 1 to `samples`, the lower id first, in ascending order."""
+    """Yield all pairs of sample ids from 1 to `samples`: (1, 2), (1, 3), (2, 3) for 3 samples."""
     return ((a, b) for a in range(1, samples) for b in range(a + 1, samples + 1))
 
 
 def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
-    """Return two random lists of sample ids without common ids. All pairs between the lists are queried."""
+    """Return two random lists of sample ids: for [5, 2] and [4], the pairs (4, 5) and (2, 4) are queried."""
     method: Method = case.spec
     lower, higher = method.sets
     drawn = Random(f"{case.seed}:{method.scale}").sample(range(1, method.samples + 1), lower + higher)
@@ -174,7 +175,7 @@ def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def queried_pairs(case: Case) -> list[Pair]:
-    """Return the pairs of sample ids whose results are queried, in random order. The lower id is first."""
+    """Return tuples (lower id, higher id) of samples whose results are queried, in random order."""
     first, second = queried_sets(case)
     found = [(min(a, b), max(a, b)) for a in first for b in second]
     Random(f"{case.seed}:{case.spec.scale}:1").shuffle(found)
@@ -182,11 +183,11 @@ def queried_pairs(case: Case) -> list[Pair]:
 
 
 BATCH = 64
-"""Number of statements in a step, if each has a single row and commits nothing; otherwise 1."""
+"""Number of statements in a step of the method 1b1 (one row per statement). It is 1 if each commits."""
 
 
 def rows_of(case: Case) -> list[Row]:
-    """Return the rows that a case writes, in order, or, for a query, tuples (a, b) of ids of two samples."""
+    """Return the rows that a case writes, or, if it queries, tuples (a, b) of the ids of two samples."""
     method: Method = case.spec
     if method.phase == QUERY:
         return queried_pairs(case)
@@ -196,9 +197,9 @@ def rows_of(case: Case) -> list[Row]:
 
 
 class MethodsSource(StepSource):
-    """Steps of a case of methods. They end if SQLite rejects a statement because it exceeds a limit.
+    """Steps of a case of `sqlstress methods`. They end if a statement exceeds a limit of SQLite or Python.
 
-    The measured time includes making JSON or SQL and fetching the answer (the rows that queries return), but
+    The measured time includes making JSON or SQL, and fetching the rows that queries return. It includes
     neither opening the database nor making the rows to write.
     """
 
@@ -206,9 +207,10 @@ class MethodsSource(StepSource):
 
     @staticmethod
     def steps_of(case: Case, worker: int, salt: int) -> Iterator[Step]:
-        """Yield the steps of a case. A step is a statement, or BATCH statements if each has a single row.
+        """Yield the steps of a case. A step is one statement, except for 1b1 (one row per statement).
 
-        A step that commits is one statement, so that the check after a trial knows which rows to expect.
+        For 1b1, a step is BATCH statements. If each commits, however, a step is one statement. So the check
+        of the database after a trial knows which rows to expect.
         """
         method: Method = case.spec
         rows = rows_of(case)
@@ -234,7 +236,7 @@ class MethodsSource(StepSource):
         }
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
-        # Only a statement for all rows can meet a limit. Such a case has no other steps to cancel.
+        # Only a statement for all rows can exceed a limit of SQLite or Python. So no other steps have rows.
         text = refusal(error)
         if text is None:
             raise error
@@ -252,7 +254,7 @@ class MethodsSource(StepSource):
     def findings(self) -> Findings:
         if self.case.spec.phase == QUERY and self.case.verify != "none" and self.seen.outcome == DONE:
             wanted = rows_of(self.case)
-            # Peewee returns objects of the class Result, other drivers tuples.
+            # Peewee returns objects of the class Result. Other drivers return tuples.
             found = (row if isinstance(row, tuple) else (row.a_id, row.b_id, row.val) for row in self._answer)
             wrong = [*objections(found, wanted, self.case.seed)]
             self.seen.reads_checked, self.seen.bad_reads = len(wanted), len(wrong)
@@ -261,13 +263,13 @@ class MethodsSource(StepSource):
 
 
 EXAMPLES = 3
-"""Maximum number of wrong rows from queries that a report shows as examples."""
+"""Maximum number of examples in a report, each of a row that queries lack or return by mistake."""
 
 
 def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Iterator[str]:
     """Yield a text for each missing or superfluous row in `found`, the rows that queries returned.
 
-    `wanted` has the queried pairs of sample ids. Each must be found once, with the value from `seed`.
+    `wanted` has tuples (a, b) of sample ids. Each must be found once, with the result that `value` returns.
     """
     expected = Counter((a, b, value(a, b, seed)) for a, b in wanted)
     answered = Counter(found)
@@ -277,11 +279,11 @@ def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Itera
         yield f"the answer has the result {row!r:.60}, which was not asked for or is there too often"
 
 
-# SQL of the experiment methods. For 1b1, BLK and BLK/n, this is the SQL that Peewee generates.
+# SQL of `sqlstress methods`. For 1, all or n rows at once (1b1, BLK, BLK/n), Peewee generates the same SQL.
 
 
 FIELDS = {"insert": ("path",), "allocate": ("a", "b", "val"), "query": ("a", "b")}
-"""Names of the values of a row (or a queried pair), by phase. They are Peewee's fields and keys in JSON."""
+"""Names of the values of a row or of a pair to query, by phase. They are used in JSON and by Peewee."""
 _INSERT = {
     "insert": 'INSERT INTO "sample" ("path")',
     "allocate": 'INSERT INTO "result" ("a_id", "b_id", "val")',
@@ -293,7 +295,7 @@ ALLOCATE_SPC = (
     f"INSERT INTO result SELECT s1.id, s2.id, {PENDING:.0f} FROM sample AS s1 JOIN sample AS s2 "
     "ON s1.id < s2.id"
 )
-"""Statement of the method SPC, which makes rows inside SQLite: a result for each pair of samples."""
+"""Statement of the method SPC (SQL makes the rows). It inserts a result for each pair of samples."""
 
 QUERY_SPC = (
     "WITH pair AS (SELECT DISTINCT "
@@ -302,11 +304,11 @@ QUERY_SPC = (
     "FROM json_each(?) AS s1, json_each(?) AS s2) "
     "SELECT aid, bid, r.val FROM pair JOIN result AS r ON r.a_id = pair.aid AND r.b_id = pair.bid"
 )
-"""Query of the method SPC, which makes the pairs inside SQLite, from two JSON lists of sample ids."""
+"""Query of the method SPC: SQL makes the pairs. Its two SQL parameters are JSON lists of sample ids."""
 
 
 def json_statement(phase: str) -> str:
-    """Return the SQL of the method JSON. The parameter is a JSON list of rows to write or pairs to query."""
+    """Return SQL for the method JSON. Its SQL parameter is a JSON list of rows to write or pairs to query."""
     # The operator ->> is not used: SQLite lacks it before 3.38, and it is no faster than json_extract.
     values = [f"json_extract(j.value, '$.{name}')" for name in FIELDS[phase]]
     if phase != QUERY:
@@ -318,7 +320,7 @@ def json_statement(phase: str) -> str:
 
 
 def bulk_statement(phase: str, count: int) -> str:
-    """Return the SQL that writes `count` rows, or queries `count` pairs, with a parameter for each value."""
+    """Return SQL that writes `count` rows or queries `count` pairs. Each value is an SQL parameter."""
     if phase == QUERY:
         return f"{_SELECT} WHERE {'(' * (count - 1)}{_PAIR}{f' OR {_PAIR})' * (count - 1)}"
     row = f"({', '.join('?' * len(FIELDS[phase]))})"
@@ -326,16 +328,16 @@ def bulk_statement(phase: str, count: int) -> str:
 
 
 def record(phase: str, row: Row) -> dict[str, Any]:
-    """Return the values of a row or queried pair by name: {"a": 1, "b": 2}."""
+    """Convert a row or a pair to query to a dictionary: (1, 2) to {"a": 1, "b": 2} in the phase "query"."""
     return dict(zip(FIELDS[phase], row, strict=True))
 
 
 def sql_operations(
     case: Case, connection: Connection, run: Callable[[str, Row], list[Row]] | None = None
 ) -> dict[str, Operation]:
-    """Return functions by method, such as "1b1" (row by row), to write rows or query results of sample pairs.
+    """Return a function for each method, such as "1b1" (one row per statement), to write or query rows.
 
-    `run` runs a statement with parameters and returns rows. By default, it is `connection.rows`.
+    `run` runs a statement with SQL parameters and returns rows. By default, it is `connection.rows`.
     """
     from json import dumps
 
@@ -368,7 +370,7 @@ _REFUSALS = (
     "string or blob too big",
     "Recursion limit",
 )
-"""Phrases in SQLite's messages about limits. Its result codes do not tell limits from other errors."""
+"""Phrases in messages that SQL exceeds a limit of SQLite. SQLite's result codes also have other causes."""
 
 
 def refusal(error: Exception) -> str | None:
@@ -387,20 +389,20 @@ ITEMS = "SELECT id FROM items ORDER BY rowid"
 
 
 class KeysSource(StepSource):
-    """A transaction for each user, which inserts the user's picks. The driver `dry` only makes the rows."""
+    """Transactions of `sqlstress keys`. Each inserts the picks of a user (rows that link it with an item)."""
 
     _users: Sequence[Any]
     _items: Sequence[Any]
 
     @staticmethod
     def steps_of(case: Case, worker: int, salt: int) -> Iterator[Step]:
-        """Yield a step for each user of the worker. Its rows are tuples (user's number, item's number)."""
+        """Yield a step for each user of a worker. Its rows are tuples (user's number, item's number)."""
         for user in users_of(case, worker):
             yield Step(PICKS, [(user, item) for item in picked_by(case, user)])
 
     def calls(self, client: SqliteClient | None) -> dict[str, Operation]:
         picks: Picks = self.case.spec
-        if client is None:
+        if client is None:  # With the driver dry, rows are made, but no SQL runs.
             self._users, self._items = range(picks.users), range(picks.items)
             rows = row_maker(picks)
             return {PICKS: lambda picked: deque(rows(picked), 0)}
@@ -409,7 +411,7 @@ class KeysSource(StepSource):
         return {PICKS: client.retried(insertion(picks, connection), connection.rollback)}
 
     def params(self, step: Step) -> list[Row]:
-        """Return (integer id, user's id, item's id) for each pick. Ids of other types are made later."""
+        """Convert the rows (user's number, item's number) to tuples (integer id, user's id, item's id)."""
         return [
             (number, self._users[user], self._items[item])
             for number, (user, item) in numbered_picks(self.case.spec, step)
@@ -417,7 +419,10 @@ class KeysSource(StepSource):
 
 
 def row_maker(picks: Picks) -> Callable[[Sequence[Row]], Iterable[Row]]:
-    """Return a function that makes rows of the table picks from tuples (integer id, user's id, item's id)."""
+    """Return a function that converts tuples (integer id, user's id, item's id) to rows of the table picks.
+
+    The options in `picks` define whether a row has no own id, the integer id, or a new id such as a UUID.
+    """
     if not picks.own_id:
         return lambda picked: (row[1:] for row in picked)
     if picks.id_type == "int":
@@ -427,10 +432,7 @@ def row_maker(picks: Picks) -> Callable[[Sequence[Row]], Iterable[Row]]:
 
 
 def insertion(picks: Picks, connection: Connection) -> Operation:
-    """Return a function that inserts a user's rows in one transaction. Workers call and time it.
-
-    Its argument is a list of tuples (integer id, user's id, item's id).
-    """
+    """Return a function that inserts rows for tuples (integer id, user's id, item's id) in a transaction."""
     start, end = connection.writer(f"BEGIN {picks.begin}"), connection.writer("COMMIT")
     insert, rows = insert_statement(picks), row_maker(picks)
 
@@ -447,17 +449,17 @@ def insert_statement(picks: Picks) -> str:
     return f"INSERT INTO picks ({columns}) VALUES ({places})"
 
 
-# The picks of a user depend on the seed, and not on the schema or the type of id. So all schemas and types
-# get the same picks, and the check of the data can compute them without the workers.
+# The picks (rows that link a user with an item) depend on the seed, and not on the schema or the type of
+# ids. So all schemas and types get the same picks. The check of the database can compute them.
 
 
 def users_of(case: Case, worker: int) -> range:
-    """Return the numbers of the users whose picks a worker inserts, such as 0, 4, 8 for the first of 4."""
+    """Return the numbers of the users whose picks a worker inserts: 0, 4, 8, ... for worker 1 of 4."""
     return range(worker - 1, case.spec.users, case.concurrency)
 
 
 def picked_by(case: Case, user: int) -> list[int]:
-    """Return the numbers of the items that a user picks, in order of insertion."""
+    """Return the numbers of the items with which rows link a user, in order of insertion."""
     picks: Picks = case.spec
     random = Random(f"{case.seed}:picks:{user}")
     count = random.randint(2 * picks.picks - picks.most_picks, picks.most_picks)
@@ -465,7 +467,7 @@ def picked_by(case: Case, user: int) -> list[int]:
 
 
 def numbered_picks(picks: Picks, step: Step) -> Iterable[tuple[int, Row]]:
-    """Return a tuple (id, (user's number, item's number)) for each pick of a step, with an integer id.
+    """Return a tuple (integer id, (user's number, item's number)) for each row of a step.
 
     Each user has a separate range of ids, so that workers in several processes need no common counter.
     """
@@ -485,7 +487,7 @@ ASCENDING = "uuid7"
 
 
 def uuid4_maker() -> Make:
-    """Return a function that makes ids with 122 random bits (RFC 9562, 5.4)."""
+    """Return a function that makes UUIDs of version 4: 122 random bits (RFC 9562, section 5.4)."""
     from uuid import uuid4
 
     return lambda: uuid4().bytes
@@ -506,8 +508,8 @@ def uuid7_maker(
 
     A UUID has the time in milliseconds (48 bits), a counter (42 bits), 32 random bits, and 6 bits for version
     and variant. The first UUID of a millisecond has a random counter in the lower half of the range. Each
-    later UUID has a counter that is greater by 1 (RFC 9562, 5.7 and 6.2, method 1). If the clock goes back,
-    the latest time is used again.
+    later UUID has a counter that is greater by 1 (RFC 9562, sections 5.7 and 6.2, method 1). If the clock
+    goes back, the latest time is used again.
     """
     latest = counter = 0
 
@@ -524,26 +526,26 @@ def uuid7_maker(
 
 
 MAKERS: dict[str, Callable[[], Make]] = {"uuid4": uuid4_maker, "ulid": ulid_maker, "uuid7": uuid7_maker}
-"""Functions by type of id. Each returns a function that makes an id. Integer ids need none."""
+"""Functions by type of id. Each returns a function that makes an id. `numbered_picks` makes integers."""
 
 
 # Cycles.
 
 
 CYCLES_TABLE = "CREATE TABLE t1 (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"
-"""SQL that creates the table of cycles, without AUTOINCREMENT, which also writes to sqlite_sequence."""
+"""SQL that creates the table of `sqlstress cycles`. AUTOINCREMENT would also write to sqlite_sequence."""
 CYCLES_SQL = {
     BEGIN: "BEGIN IMMEDIATE",
     INSERT: "INSERT INTO t1 (value) VALUES (?)",
     DELETE: "DELETE FROM t1",
     COMMIT: "COMMIT",
 }
-"""SQL by kind of step. A step CHECKPOINT runs a function instead (see `CyclesSource.calls`)."""
+"""SQL by kind of step. A step of the kind CHECKPOINT calls a function (see `CyclesSource.calls`)."""
 
 
 def cycle_steps(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
-    """Yield the statements of a cycle: insert, delete all, insert. `cycle` is its number, from 1."""
-    prefix = f"salt {salt} cycle {cycle}"
+    """Yield the statements of cycle number `cycle` (from 1): insert rows, delete all, insert rows again."""
+    prefix = f"salt {salt} cycle {cycle}"  # The salt, a number, makes the values of a trial unique.
     left_over = cycling.rows if cycle > 1 else 0
     in_transaction = cycling.transaction == "run"
     if in_transaction and cycle == 1:
@@ -558,7 +560,7 @@ def cycle_steps(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
 
 
 class CyclesSource(StepSource):
-    """Statements of all cycles. After each cycle, the state of the WAL is read to detect checkpoints."""
+    """Steps of cycles. Each inserts rows, deletes all and inserts again. Then the WAL's state is read."""
 
     def __init__(
         self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -566,8 +568,7 @@ class CyclesSource(StepSource):
         super().__init__(case, place, worker, salt, shared)
         has_wal = case.settings.journal_mode == "wal"
         self._wal_states = WalStates(place.paths[0]) if place.stores and has_wal else None
-        self._sums: Counter[str] = Counter()
-        """Sum of the times of the current cycle's statements, by kind of statement, in ns."""
+        self._sums: Counter[str] = Counter()  # Total ns of the current cycle, by kind of statement.
         self._statements: list[int] = []
         self._bounds: list[int] = []
 
@@ -577,7 +578,7 @@ class CyclesSource(StepSource):
             yield from cycle_steps(case.spec, cycle, salt)
 
     def groups(self) -> Iterator[Iterable[Step]]:
-        """Yield the statements of each cycle, and, with a WAL, a checkpoint after the last cycle."""
+        """Yield a group of statements for each cycle. With a WAL, a checkpoint follows the last cycle."""
         for cycle in range(1, self.case.spec.cycles + 1):
             yield cycle_steps(self.case.spec, cycle, self.salt)
             self._statements.append(self._sums[INSERT] + self._sums[DELETE])
@@ -632,7 +633,7 @@ class CyclesSource(StepSource):
 
 
 class WalStates:
-    """States of the WAL after each cycle, from the file -shm (wal-index), until a reading of it fails."""
+    """States of the WAL after each cycle, from the file -shm (wal-index). They end if a reading fails."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -653,7 +654,7 @@ class WalStates:
             self.states.append(state)
 
     def close(self) -> None:
-        """Close the file -shm. Call this on Windows before the connections are closed, and elsewhere after.
+        """Close the file -shm. Call this before the connections are closed on Windows, after it elsewhere.
 
         On Windows, SQLite cannot delete an open file. On POSIX, closing the file drops this process's locks.
         """
@@ -662,9 +663,9 @@ class WalStates:
 
 
 def wal_series(states: Sequence[WalIndex]) -> list[tuple[str, str, list[int]]]:
-    """Return the WAL's frames, checkpointed frames and restarts, as tuples (name, unit, values per cycle).
+    """Return three tuples (name, unit, values by cycle): the WAL's frames, checkpointed frames and restarts.
 
-    A new salt (random number in the WAL's header) means that a writer restarted the WAL at its beginning.
+    Here, salt is a random number in the WAL's header. A new salt means that a writer restarted the WAL.
     """
     from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 
