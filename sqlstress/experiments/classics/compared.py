@@ -1,8 +1,8 @@
-"""Comparison of the rows of a report's table, in the experiments methods, keys and cycles.
+"""Comparison of cases in reports of `sqlstress methods`, `sqlstress keys` and `sqlstress cycles`.
 
-A row shows a run: all trials of a case (a set of option values to measure). A group has the runs of a table.
-Rows are compared only within a part of the table, such as the rows with one schema. A pass is one trial of
-each case in turn. A difference is reported only if it is significant over the passes.
+A case (a set of option values) is a row of a table. A run is all its trials. A group has a table's runs.
+Cases are compared only within a part of the table, such as the rows with one schema. In pass 1, each case has
+its first trial; in pass 2, its second. A difference is reported only if significant over the passes.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from sqlstress.statistics.compare import MIN_PASSES
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
 """Outcomes of a run.
 
-DONE: completed. TIMEOUT: over the time limit. LIMIT: over a limit of SQLite. FAILED: no figure, for example
-because of an error. WRONG: a check found wrong data.
+DONE: completed. TIMEOUT: over the time limit. LIMIT: over a limit of SQLite. FAILED: no rate or time,
+for example because of an error. WRONG: a check found wrong data.
 """
 _FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
 Write = Callable[[float], str | None]
@@ -38,34 +38,34 @@ Write = Callable[[float], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Rule to compare the cases in a part of a table, such as the rows of a schema, by a rate or a time."""
+    """Rule to rank cases (rows of a table) by rate or time, within parts such as the rows with one schema."""
 
     name: Callable[[Case], str]
     """Function that returns a case's name, without the number of rows: "JSON + WAL" (journal mode WAL)."""
     base: str
-    """Name of the case with which others of its part are compared, such as "1b1" (one row per statement)."""
+    """Name of the case with which the others are compared, such as "1b1" (one row per statement)."""
     figure: Callable[[Trial], float]
     """Function that returns the rate or the time of a trial, by which the cases are ranked."""
     is_time: bool = False
-    """Whether the figure is a time, so that less is better."""
+    """Whether `figure` returns a time, so that less is better."""
     part: Callable[[Case], str] = lambda _: ""
-    """Function that returns the name of a case's part, such as "insert with peewee"; "" for a single part."""
+    """Function that names the part of the table with a case: "insert with peewee"; "" if all is one part."""
     special: str = ""
     """First word of the names of cases that only some applications can use; "" if there are none.
 
-    For example, "SPC" only writes rows that SQLite itself can compute. If such a case is among the fastest,
-    the report also names the fastest of the other cases.
+    For example, "SPC" (SQL makes the rows) cannot write rows from outside. If such a case is among the
+    fastest, the report also names the fastest of the other cases.
     """
 
     def rates(self, run: Run) -> dict[int, float]:
-        """Return the rates of a run's trials, by number of the trial. A time t counts as rate 1 / t."""
+        """Return the rate of each trial of a run, by the trial's number. A time of 2 counts as rate 0.5."""
         figures = run.by_pass(self.figure)
         return {index: 1 / time for index, time in figures.items()} if self.is_time else figures
 
     def outcome(self, run: Run) -> str:
-        """Return DONE, TIMEOUT, LIMIT, FAILED or WRONG.
+        """Return the outcome of a run (all trials of a case): DONE, TIMEOUT, LIMIT, FAILED or WRONG.
 
-        If a run was skipped because a run with fewer rows timed out or met a limit, return that outcome.
+        If the run of 100 rows timed out or met a limit, that of 1000 is skipped and has the same outcome.
         """
         if run.skipped is not None:
             return next((outcome for outcome, reason in REASONS.items() if reason in run.skipped), FAILED)
@@ -77,9 +77,9 @@ class Compared:
         return DONE if run.by_pass(self.figure) else FAILED
 
     def main_cell(self, write: Write) -> case_table.Cell:
-        """Return the function that makes a cell with the figure and its spread over the passes: "22k ±8%".
+        """Return a function that makes a cell: a rate or time with its spread over the trials, "22k ±8%".
 
-        `write` returns the text of a figure, such as "22k". A cell without a figure has the reason, such as
+        `write` formats the rate or time: "22k". A case without one has the reason in its cell, such as
         TIMEOUT. The spread of a time is computed from its inverse, the rate.
         """
 
@@ -99,10 +99,11 @@ class Compared:
         figure: Callable[[Trial], float | None] | None = None,
         **more: Any,
     ) -> Column[Row]:
-        """Return a column with each row's figure (rate or time), divided by that of the case named `base`.
+        """Return a column with each row's rate or time, divided by that of the case `self.base`, such as 1b1.
 
-        Both have the same part and number of processes. Of several rows of `base`, the largest figure counts.
-        `write` returns the text of a ratio. `figure` is used instead of `self.figure`. `more` goes to Column.
+        Both are in the same part, such as one phase, and have as many processes. If 1b1 has 8 rows/s at one
+        scale (number of rows) and 10 at another, the divisor is 10. `write` formats a ratio. `figure` returns
+        what is divided, instead of `self.figure`. `more` goes to Column.
         """
 
         def value(row: Row) -> float | None:
@@ -124,10 +125,10 @@ class Compared:
         return Column(name, (self.base, "= 1"), cell=cell, **more)
 
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield a finding on the fastest cases of each part of the table.
+        """Yield a finding on the fastest cases of each part of the table, such as each phase or schema.
 
-        Only cases with the driver of the table's first case and with the largest number of processes are
-        compared, so that no difference is due to the driver or to the number of processes.
+        Only rows with the first row's driver and the most processes are compared, such as sqlite3 with 4. If
+        a method has several scales, such as BLK with 100 and with 10,000 rows, the fastest counts.
         """
         most = max(run.case.concurrency for run in group.runs)
         done = [
@@ -150,7 +151,6 @@ class Compared:
             yield Finding(shared.cannot_tell, advice=more_trials(group.case))
 
     def _part(self, part: str, named: Mapping[str, Run], tested: PairwiseTests) -> Finding:
-        """Rank the runs of a part. `named` has the best run of each name. `tested` has tests of all pairs."""
         leads = [self._lead(named, tested)]
         others = {name: run for name, run in named.items() if name.split()[0] != self.special}
         if others and not {*leads[0].names} <= {*others}:

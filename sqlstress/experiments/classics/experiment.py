@@ -1,6 +1,6 @@
-"""The experiments methods, keys and cycles: their options and cases.
+"""Experiments of the commands `sqlstress methods`, `sqlstress keys` and `sqlstress cycles`.
 
-A case of methods is a method, such as 1b1 (row by row), at a scale (a number of rows) with a driver.
+A case is a row of a report. One of `sqlstress methods` has a method, a scale (number of rows) and a driver.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sqlstress.request import Request, check_locking, is_exclusive
 
 
 class _Experiment(Experiment):
-    """Base class of the three experiments. Imports of other modules are in its methods, for a fast start."""
+    """Base class of the three experiments. Its functions import what they need, so that help starts fast."""
 
     def rate_units(self, case: Case) -> str:
         return "rows"
@@ -55,7 +55,7 @@ class _Experiment(Experiment):
         return PRESENTERS[self.name]()
 
 
-# Methods.
+# `sqlstress methods`.
 
 
 def _case(request: Request[Any, MethodsSelection], phase: str, tricks: str, scale: int) -> Case:
@@ -83,7 +83,7 @@ _EXTRA = options_of(MethodsSelection)
 
 
 class MethodsExperiment(_Experiment):
-    """The experiment methods: ways to write and query rows, such as row by row, in bulk or from JSON."""
+    """Experiment of `sqlstress methods`: ways to write and query rows, such as in bulk or from JSON."""
 
     name = "methods"
     spec = Method
@@ -161,8 +161,8 @@ class MethodsExperiment(_Experiment):
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
         """Return the reason to skip a case or its remaining trials, or None. `runs` has the results so far.
 
-        A case is skipped if one of its trials timed out, or if a case that differs only in having fewer rows
-        timed out or exceeded a limit of SQLite.
+        A case of 1000 rows is skipped if one of its trials timed out, or if the same case with fewer rows,
+        such as 100, timed out or exceeded a limit of SQLite.
         """
         for run in (run for run in runs if run.case.workload == self.name):
             scale = run.case.spec.scale
@@ -174,7 +174,7 @@ class MethodsExperiment(_Experiment):
         return None
 
 
-# Keys.
+# `sqlstress keys`.
 
 
 MOST_PICKS = 10_000_000
@@ -183,7 +183,7 @@ _PICKS = options_of(Picks)
 
 
 class KeysExperiment(_Experiment):
-    """The experiment keys: time to insert rows, and size of the file, with each type of primary key."""
+    """Experiment of `sqlstress keys`: time to insert rows, and size of the file, by type of primary key."""
 
     name = "keys"
     spec = Picks
@@ -205,7 +205,7 @@ class KeysExperiment(_Experiment):
         *select_options(options_of(KeysSelection)),
         *select_options(_PICKS, "id-type"),
         otherwise("repeat", default=5),
-        # With 1000 users, as in the published experiment, five trials of each case would take minutes.
+        # With 1000 users, as in the article that is repeated, five trials of each case would take minutes.
         replace(_PICKS["users"], default=150),
         *select_options(_PICKS, "picks", "items", "begin"),
         *common("journal-mode"),
@@ -248,11 +248,11 @@ class KeysExperiment(_Experiment):
         return f"{case.spec.schema}, {case.spec.id_type}"
 
 
-# Cycles.
+# `sqlstress cycles`.
 
 
 class CyclesExperiment(_Experiment):
-    """The experiment cycles: insert rows, delete all rows and insert rows again, many times."""
+    """Experiment of `sqlstress cycles`: insert rows, delete all rows and insert rows again, many times."""
 
     name = "cycles"
     spec = Cycling

@@ -1,7 +1,7 @@
-"""Sentences in reports of the experiments methods, keys and cycles, made from the facts of a finding.
+"""Sentences on findings in reports of `sqlstress methods`, `sqlstress keys` and `sqlstress cycles`.
 
-A row of a report's table shows a case. Cases are compared only within one part of the table: for example, the
-experiment keys has a part for each schema, and ranks the types of ids in it.
+A case is a row of the table in a report. Cases are compared only within one part of the table. For example,
+`sqlstress keys` has a part for each schema, and ranks the types of ids in it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlstress.statistics.units import digits, plural
 
 
 class Fastest(NamedTuple):
-    """Names of the fastest cases of a part of a report's table, with their speed, for `fastest`."""
+    """Fastest cases (rows) of a part of a report's table, such as one schema, and their speed."""
 
     names: Sequence[str]
     """Names of the cases; several if the tests do not show that one of them is the fastest."""
@@ -41,10 +41,10 @@ def _lead(lead: Fastest) -> str:
 
 
 def fastest(*, part: str = "", leads: Sequence[Fastest]) -> str:
-    """Name the fastest cases of a report's table or, unless `part` is "", of this part, such as one schema.
+    """Name the fastest cases (rows) of a table or, unless `part` is "", of this part, such as one schema.
 
-    `leads` has the fastest of all cases. If an application may be unable to use one of these, such as the
-    method SPC (SQL makes the rows, from other rows), a second item has the fastest of the other cases.
+    `leads` has the fastest of all cases. Not every application can use, for example, SPC (SQL makes the
+    rows). If such cases are among the fastest, a second item of `leads` has the fastest of the others.
     """
     return f"Fastest{f' for {part}' if part else ''}: {'; '.join(map(_lead, leads))}."
 
@@ -66,7 +66,7 @@ def space_unsplit() -> str:
 def checkpoint(
     *, where: str, cycles: Sequence[int], slowest: int, slowest_ns: float, median_ns: float
 ) -> str:
-    """Report in which cycles SQLite ran a checkpoint, and whether the slowest cycle is among them."""
+    """Report in which cycles (insert, delete all, insert again) checkpoints ran, also if in the slowest."""
     seen = "no checkpoint was seen"
     if cycles:
         seen = f"a checkpoint was seen in cycle {listing(list(map(digits, cycles)))}"

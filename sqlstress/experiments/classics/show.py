@@ -1,6 +1,6 @@
-"""Tables, findings and plots in reports of the experiments methods, keys and cycles.
+"""Tables, findings and plots in reports of `sqlstress methods`, `sqlstress keys` and `sqlstress cycles`.
 
-A run is all trials of a case (a set of option values), shown in one row. A group has the runs of a table.
+A case (a set of option values) is a row of a table. A run is all its trials. A group has a table's runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, digits, finite, form
 
 
 class ClassicShown(Presenter):
-    """Base class of the presenters, which make an experiment's parts of a report."""
+    """Base class of the presenters, which make the tables, findings and plots of a report."""
 
     def tables(self, group: Group) -> Iterator[Table]:
         raise NotImplementedError
@@ -44,7 +44,7 @@ class ClassicShown(Presenter):
         return iter(())
 
 
-# Methods: a table with a row for each method, such as 1b1 (row by row), number of rows and driver.
+# `sqlstress methods`: a row for each method (1b1: one row per statement), number of rows and driver.
 
 
 METHODS = Compared(
@@ -60,7 +60,7 @@ DRIVERS = Compared(
     figure=METHODS.figure,
     part=lambda case: f"{case.spec.phase} {tricks_of(case)} {case.spec.scale}",
 )
-"""Rule to compare drivers that write or query equal rows. Figures are relative to the driver sqlite3."""
+"""Rule to compare drivers in equal work. Their rates (rows per s) are divided by that of sqlite3."""
 
 
 def _method_rows(group: Group) -> list[Row]:
@@ -102,7 +102,7 @@ def _method_columns(group: Group, rows: Sequence[Row]) -> Iterator[Column[Row]]:
 
 
 def limits(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each limit of SQLite that a method exceeded, with methods to use instead."""
+    """Yield a finding per SQLite limit that a method (way to write or read rows) met, with others to use."""
     refused: dict[tuple[str, str, str], list[Run]] = {}
     for run in group.runs:
         method: Method = run.case.spec
@@ -121,7 +121,7 @@ def limits(group: Group) -> Iterator[Finding]:
 
 
 class MethodsShown(ClassicShown):
-    """Presenter of methods: a table with a row for each method, number of rows and driver."""
+    """Presenter of `sqlstress methods`: a table with a row for each method, number of rows and driver."""
 
     topics = (METHODS.findings, limits, partial_proofs)
 
@@ -139,9 +139,9 @@ class MethodsShown(ClassicShown):
         return "rows"
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the title of a bar plot, and the key of the case's bar.
+        """Return the title of the bar plot of a case, and a key. Cases with equal keys share one bar.
 
-        Of the cases that differ only in the number of rows, and so have equal keys, the plot shows the last.
+        Cases with 100 and 10,000 rows, otherwise equal, have equal keys. The last of them is shown.
         """
         return case.spec.phase, (tricks_of(case), case.driver, case.concurrency)
 
@@ -149,7 +149,7 @@ class MethodsShown(ClassicShown):
         return f"{tricks_of(case)}, {case.driver}, {digits(case.spec.scale)}"
 
 
-# Keys: a table of times and a table of sizes, with a row for each schema and type of id.
+# `sqlstress keys`: a table of times and a table of sizes, with a row for each schema and type of id.
 
 
 KEYS = Compared(
@@ -169,14 +169,14 @@ SPACE: Mapping[str, Callable[[Space], float | None]] = {
     "table_fan_out": lambda space: space.table_alone(TABLE).fan_out,
     "indices_fan_out": lambda space: space.indices_of(TABLE).fan_out,
 }
-"""Functions that return a figure on the size of the file, by name of the figure's column in the CSV file.
+"""Functions that return a number on the size of the file, by name of the CSV column with this number.
 
 A share is a part of the file, from 0 to 1. A fan-out is the mean number of children of an internal page.
 """
 
 
 def _space_column(name: str, csv: str, write: Write, **more: Any) -> Column[Row]:
-    """Return a column on the file's space, named `csv` in CSV files: "file_bytes". `write` formats it."""
+    """Return a column of sizes. `csv` names the CSV column, such as "file_bytes". `write` formats a size."""
 
     def value(trial: Trial) -> float | None:
         try:
@@ -269,15 +269,15 @@ def _file_bytes(trial: Trial) -> float | None:
 
 
 def unsplit_space(group: Group) -> Iterator[Finding]:
-    """Yield a finding if only the size of the whole file is known, because SQLite lacked dbstat."""
-    # The published results have sizes without a page count: no SQLite measured them here.
+    """Yield a finding if only the size of the whole file is known: SQLite lacked the table dbstat."""
+    # Sizes copied from the published articles have no page count. They do not show that dbstat is missing.
     spaces = [trial.space for run in group.runs for trial in run.trials if trial.space]
     if any(space.page_count and not space.trees for space in spaces):
         yield Finding(sentences.space_unsplit)
 
 
 class KeysShown(ClassicShown):
-    """Presenter of keys: a table of times and a table of sizes, with a row for each schema and type of id."""
+    """Presenter of `sqlstress keys`: tables of times and of sizes, a row for each schema and type of id."""
 
     topics = (KEYS.findings, unsplit_space, partial_proofs, figure_limits)
     measures = (
@@ -305,35 +305,35 @@ class KeysShown(ClassicShown):
         return SPACE_COLUMNS if any(trial.space for run in group.runs for trial in run.trials) else ()
 
 
-# Cycles: a table with a row for each setting, such as "wal-tx" (journal mode WAL, one transaction).
+# `sqlstress cycles`: a row for each setting, such as "wal-tx" (journal mode WAL, one transaction).
 
 
 @dataclass(frozen=True, slots=True)
 class CycleTimes:
-    """Times of the cycles of a trial, in ns, and the numbers of the cycles in which a checkpoint ran."""
+    """Times of a trial's cycles, in ns. A cycle inserts rows, deletes all rows and inserts rows again."""
 
     cycles: tuple[int, ...]
     """Time of the inserts and deletes of each cycle, without BEGIN and COMMIT."""
     bounds: tuple[int, ...]
     """Time of BEGIN and COMMIT in each cycle; empty if each statement commits by itself.
 
-    If one transaction has all cycles, BEGIN counts for the first, COMMIT for the last. The others have 0.
+    For one transaction over four cycles: (20, 0, 0, 90), with BEGIN in the first and COMMIT in the last.
     """
     checkpoints: tuple[int, ...]
     """Numbers, from 1, of the cycles in which a checkpoint ran."""
     closing: int | None
-    """Time of the checkpoint that the worker runs after the last cycle; None without such a checkpoint."""
+    """Time of the checkpoint that is run after the last cycle; None if no such checkpoint was run."""
 
     @property
     def slowest(self) -> tuple[int, int] | None:
-        """Number, from 1, and time of the slowest cycle, apart from the first; None for a single cycle."""
+        """Number and time of the slowest cycle except the first: (2, 900 ns); None if there is one cycle."""
         numbers = range(2, len(self.cycles) + 1)
         number = max(numbers, key=lambda number: self.cycles[number - 1], default=None)
         return (number, self.cycles[number - 1]) if number else None
 
 
 def times_of(trial: Trial) -> CycleTimes | None:
-    """Return the times of the cycles of a trial; None if no cycle was completed."""
+    """Return the times of a trial's cycles (insert, delete all, insert again); None if none was completed."""
     known = {series.name: series.values for series in trial.series}
     cycles = known.get(STATEMENTS, ())
     if not cycles:
@@ -353,10 +353,10 @@ def checkpoints_in(
 ) -> Iterator[int]:
     """Yield the numbers, from 1, of the cycles in which a checkpoint ran.
 
-    The parameters have, after each cycle, the WAL's frames, checkpointed frames, and restarts so far.
-    - If the WAL did not restart in a cycle, more checkpointed frames than before show a checkpoint.
-    - If it restarted, all frames had been checkpointed. Frames that were not before were so in this cycle.
-    - If it restarted and has checkpointed frames, a checkpoint ran after the restart.
+    Parameters, after each cycle: frames in the WAL, checkpointed ones, restarts so far. Signs of one are:
+    - no restart in the cycle, and more checkpointed frames than after the cycle before
+    - a restart, and frames not checkpointed before the cycle: a restart needs all of them checkpointed
+    - a restart, and checkpointed frames after the cycle: they were checkpointed after the restart
     """
     before = (0, 0, 0)
     for cycle, now in enumerate(zip(frames, checkpointed, restarts, strict=False), 1):
@@ -367,7 +367,7 @@ def checkpoints_in(
 
 
 def total_ns(trial: Trial) -> float:
-    """Return the time of all cycles in ns, without the closing checkpoint; if unknown, the trial's time."""
+    """Return the time of all cycles in ns, without the checkpoint after the last; if unknown, the trial's."""
     times = times_of(trial)
     return sum(times.cycles) + sum(times.bounds) if times else trial.seconds * NS_PER_S
 
@@ -376,7 +376,7 @@ CYCLES = Compared(setting_of, base="delete", figure=total_ns, is_time=True)
 
 
 def checkpoints(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the cycles with a checkpoint, for each case in WAL mode.
+    """Yield a finding on the cycles with a checkpoint, for each case (row of the table) in WAL mode.
 
     Cases with one transaction for all cycles have no finding: no checkpoint is possible before the COMMIT.
     """
@@ -461,7 +461,7 @@ CYCLE_COLUMNS: tuple[Column[Row], ...] = (
 
 
 class CyclesShown(ClassicShown):
-    """Presenter of cycles: a table with a row for each setting, such as "wal-tx", and a plot of times."""
+    """Presenter of `sqlstress cycles`: a table with a row for each setting, such as "wal", and a plot."""
 
     topics = (CYCLES.findings, checkpoints, partial_proofs)
     measures = (
@@ -519,7 +519,7 @@ class CyclesShown(ClassicShown):
 
 
 def _traces(label: str, times: CycleTimes, number: int) -> Iterator[Plain]:
-    """Yield a line of the times, and marks at cycles with a checkpoint. `number` selects the colour."""
+    """Yield a line with the time of each cycle, and marks at checkpoints. `number` selects the colour."""
     ms = [ns / NS_PER_MS for ns in times.cycles]
     hover = f"{label}, cycle %{{x}}: %{{y:.3g}} ms"
     trace = line(label, range(1, len(ms) + 1), ms, number, hover)

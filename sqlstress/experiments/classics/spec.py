@@ -1,15 +1,15 @@
-"""Options of the experiments methods, keys and cycles, and the option values that make up a case.
+"""Options of `sqlstress methods`, `sqlstress keys` and `sqlstress cycles`, whose values make up a case.
 
-The experiment methods has two tables: sample (a path) and result (a number for a pair of samples). A scale is
-the number of samples or pairs. A method is a way to write or query rows:
+A case is a row of a report. `sqlstress methods` fills two tables: sample (a path) and result (a number for a
+pair of samples). A scale is the number of samples or pairs. A method is a way to write or query rows:
 
 - 1b1: one row per statement
 - BLK: all rows in one statement; BLK/n: n rows per statement
 - JSON: all rows from one JSON parameter
-- SPC: the statement makes all rows or pairs itself, by a join
+- SPC: SQL makes the rows: the statement joins other rows
 - a method + WAL: in journal mode WAL; a method + TSC: all rows in one transaction
 
-The experiment keys inserts picks: rows that link a user with an item.
+`sqlstress keys` inserts picks: rows that link a user with an item.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sqlstress.options.parsing import (
 )
 from sqlstress.report.case import BEGIN_MODES, Case
 
-# Methods.
+# `sqlstress methods`.
 
 
 PHASES = ("insert", "allocate", "query")
@@ -42,12 +42,12 @@ MOST_SAMPLES = 1500
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Case of `sqlstress methods`: a way to write or query samples or results (numbers for sample pairs)."""
+    """Case (row) of `sqlstress methods`: a way to write or query samples or results (numbers for pairs)."""
 
     phase: str
     """Work: "insert" samples, "allocate" (insert a result for each pair of samples) or "query" results."""
     name: str
-    """Method: 1b1 (row by row), BLK (bulk), BLK/n (n rows at once), JSON, or SPC (rows made by a join)."""
+    """Method: 1b1 (one row per statement), BLK (all rows), BLK/n (n rows), JSON or SPC (SQL makes rows)."""
     transaction: bool
     """Whether all rows are written or read in one transaction (TSC)."""
     scale: int
@@ -109,14 +109,14 @@ class MethodsSelection:
 
 
 def tricks_of(case: Case) -> str:
-    """Return the method, and WAL and TSC (one transaction) if the case uses them: "1b1 + WAL + TSC"."""
+    """Return the method, with WAL and TSC (one transaction for all rows) if used: "1b1 + WAL + TSC"."""
     parts = [case.spec.name, *["TSC"] * case.spec.transaction]
     parts[1:1] = ["WAL"] * (case.settings.journal_mode == "wal")
     return " + ".join(parts)
 
 
 REASONS = {"timeout": "timed out", "limit": "met a limit"}
-"""Reasons to skip cases with more rows, by outcome of the case with fewer rows."""
+"""Reason to skip a case, such as 1b1 with 1000 rows, by outcome of the same with fewer rows, such as 100."""
 
 
 class Scales(NamedTuple):
@@ -124,9 +124,9 @@ class Scales(NamedTuple):
 
     phase: str
     tricks: tuple[str, ...]
-    """Methods, some with journal mode WAL or with TSC (all rows in one transaction): "1b1 + WAL"."""
+    """Methods, some with journal mode WAL or with TSC (one transaction for all rows): "1b1 + WAL"."""
     published: Sequence[int]
-    """Scales in the published tables. The option --full measures all of them."""
+    """Scales in the article that the experiment repeats. The option --full measures all of them."""
     chosen: Sequence[int]
     """Scales that are measured without --full and --scale."""
 
@@ -151,7 +151,7 @@ SCALES = (
 )
 
 
-# Keys.
+# `sqlstress keys`.
 
 
 SCHEMAS = ("id-rowid", "id-norowid", "pair-norowid", "no-key", "pair-rowid")
@@ -160,7 +160,7 @@ ID_TYPES = ("int", "uuid4", "ulid", "uuid7")
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """Case of `sqlstress keys`: users pick items. The picks of a user are inserted in one transaction."""
+    """Case (row) of `sqlstress keys`: users pick items. One transaction inserts all picks of a user."""
 
     schema: str = option(
         choices(*SCHEMAS),
@@ -211,17 +211,17 @@ class KeysSelection:
     full: bool = option(switch, False, SWEEP, "Measure all schemas and types.", flag=True)
 
 
-# Cycles.
+# `sqlstress cycles`.
 
 
 PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
-"""Settings in the published tables. "tx": one transaction for all; "off": no automatic checkpoints."""
+"""Settings in the article: journal mode, "tx" (one transaction), "off" (no automatic checkpoints)."""
 SETTINGS = (*PUBLISHED, "wal-off")
 
 
 @dataclass(frozen=True, slots=True)
 class Cycling:
-    """Case of `sqlstress cycles`. A cycle inserts rows, deletes all rows, and inserts rows again."""
+    """Case (row) of `sqlstress cycles`. A cycle inserts rows, deletes all rows, and inserts rows again."""
 
     cycles: int = option(
         whole_number(1, 100_000), 100, LOAD, "Number of cycles: insert rows, delete all, insert rows."
@@ -256,7 +256,7 @@ class CyclesSelection:
 
 
 def setting_of(case: Case) -> str:
-    """Return a case's name as in --settings. "wal-tx-50" has 50 frames between automatic checkpoints."""
+    """Return a case's name in --settings: "wal-tx-50" (WAL, one transaction, checkpoints at 50 frames)."""
     held, frames = case.spec.transaction, case.settings.wal_autocheckpoint
     parts = [case.settings.journal_mode]
     parts += ["tx"] * (held == "run")
