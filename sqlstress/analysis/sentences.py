@@ -548,7 +548,7 @@ _SUSPICIONS = {
         "{steps} Two processes can both insert it. Make a UNIQUE index and use INSERT ... ON CONFLICT, or "
         "read after BEGIN IMMEDIATE."
     ),
-    "double-insert-beside-key": (
+    "double-insert-despite-key": (
         "{cause} of a double insert: {name} finds no row in {table}, and inserts it in another transaction. "
         "{steps} Two processes can both insert it, in spite of the clause for conflicts: no UNIQUE index "
         "refuses the second row, because NULLs in a key count as different. Create a UNIQUE index without "
@@ -728,17 +728,16 @@ def repeated_transaction(
     most: int,
     at: str | None = None,
     committed: str | None = None,
-    after_commit: bool = False,
-    rolled_back: bool = False,
+    after: str = "",
 ) -> str:
     where = f" at {at}" if at else ""
-    if after_commit:
+    if after == "COMMIT":
         return (
             f"{plural(count, 'call')} of {call} wrote again after SQLite had refused COMMIT{where}. "
             "The transaction was still open, so the writes were done twice. ROLLBACK before you repeat, or "
             "repeat only COMMIT."
         )
-    if rolled_back:
+    if after == "ROLLBACK":
         return (
             f"{plural(count, 'call')} of {call} ran ROLLBACK after a refused write{where}, went on, and "
             "committed only the later writes: ROLLBACK undid all earlier writes of the transaction. Use "

@@ -90,7 +90,7 @@ OLD_VALUE = "value-from-earlier-call"
 
 WHOLE_ROW = "whole-row"
 DOUBLE_INSERT, RANGE_INSERT, OLD_INSERT = "double-insert", "double-insert-in-range", "insert-on-old-data"
-KEYED_INSERT = "double-insert-beside-key"
+KEYED_INSERT = "double-insert-despite-key"
 CLAIM, USE = "double-claim", "double-use"
 """Effects of a race of the kind STALE, in which two processes run the query, and then both run the write.
 

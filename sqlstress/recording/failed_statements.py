@@ -100,6 +100,8 @@ KEY_EXISTS = (1555, 2067)
 """Result codes of a violated primary key or UNIQUE index."""
 SLOW_SCAN_S = 0.005
 """Minimum duration of a write in seconds, to search its query plan for a table scan."""
+_UNLOCKED = {"nolock=1": NO_LOCKS, "immutable=1": IMMUTABLE}
+"""Parameters of a database's URI with which SQLite takes no locks."""
 _SELECTS = re.compile(r"\bselect\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
 
 
@@ -185,15 +187,14 @@ class FailedStatements:
 
     def _note_name(self, name: str) -> None:
         file, _, parameters = name.partition("?")
-        kinds = {"nolock=1": NO_LOCKS, "immutable=1": IMMUTABLE} if name.startswith("file:") else {}
-        if not (is_in_memory(name) or parameters):
+        unlocked = [kind for parameter, kind in _UNLOCKED.items() if parameter in parameters]
+        if not (unlocked or is_in_memory(name)):
             return
         line = self.line_text(self.lines.line(sys._getframe(2)))
         if is_in_memory(name):
             count_kind(self._in_memory, (name, line))
-        for parameter, kind in kinds.items():
-            if parameter in parameters:
-                count_kind(self._unlocked, (kind, file.rpartition("/")[2], line))
+        for kind in unlocked:
+            count_kind(self._unlocked, (kind, file.rpartition("/")[2], line))
 
     def _with_factory(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
         """Return the positional arguments of `sqlite3.connect` with our subclass as the connection's class.

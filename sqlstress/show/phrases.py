@@ -39,11 +39,12 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
         "last-row", "reused-id", "followed-id", "connection-mixed", "connection-forked",
     ),
     ("suspicion", "effect"): (
-        *("", "double-insert", "double-insert-beside-key", "double-insert-in-range", "insert-on-old-data"),
+        *("", "double-insert", "double-insert-despite-key", "double-insert-in-range", "insert-on-old-data"),
         *("double-claim", "double-use"),
     ),
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
     ("long-write", "activity"): ("waits", "computes"),
+    ("repeated-transaction", "after"): ("", "COMMIT", "ROLLBACK"),
     ("open-statement", "blob"): ("read", "write"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip

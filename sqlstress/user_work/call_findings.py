@@ -313,15 +313,15 @@ def repeat_findings(group: Group) -> Iterator[Finding]:
     for sighting in sightings(group, REPEATED):
         kinds.setdefault((sighting.what, sighting.traits.get("committed", "")), []).append(sighting)
     for (call, committed), found in list(kinds.items())[:MAX_CAUSES]:
+        after = committed if committed in (AFTER_COMMIT, ROLLED_BACK) else ""
         yield Finding(
             sentences.repeated_transaction,
             call=call,
             count=sum(sighting.count for sighting in found),
             most=max(int(sighting.traits["most"]) for sighting in found),
             at=max(found, key=lambda sighting: sighting.count).traits["at"] or None,
-            committed=committed if committed not in ("", AFTER_COMMIT, ROLLED_BACK) else None,
-            after_commit=committed == AFTER_COMMIT,
-            rolled_back=committed == ROLLED_BACK,
+            committed=None if after else committed or None,
+            after=after,
         )
 
 

@@ -463,7 +463,7 @@ def book(db):
         ("", "AND start < 5", "", "double-insert-in-range", True),
         (", isolation_level='IMMEDIATE'", "AND start < 5", "", "double-insert-in-range", True),
         (", isolation_level=None", "AND start = 5", "", "double-insert", False),
-        (", isolation_level=None", "AND start = 5", "OR IGNORE", "double-insert-beside-key", False),
+        (", isolation_level=None", "AND start = 5", "OR IGNORE", "double-insert-despite-key", False),
     ],
 )
 def test_cure_of_a_double_insert_fits_the_search_and_the_transaction(

@@ -408,7 +408,7 @@ def call_cost_findings(group: Group) -> Iterator[Finding]:
         cost = costs.setdefault(sighting.what, dict.fromkeys(("calls", *_COSTS), 0.0))
         cost["calls"] += sighting.count
         for name in _COSTS:
-            cost[name] += float(sighting.traits.get(name, sighting.traits["opening_s"]))
+            cost[name] += float(sighting.traits[name])
     syncs = _syncs_commits(group)
     for call, cost in costs.items():
         calls = max(1.0, cost["calls"])

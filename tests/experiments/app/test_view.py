@@ -192,6 +192,7 @@ def test_exception_has_the_cause_that_its_code_decides() -> None:
 def call_cost(*, synchronous: str = "full", **costs: str) -> str:
     """Return the sentence on the costs of ten calls that took a second in all; empty if there is none."""
     traits = {"seconds": "1", "connections": "0", "opening_s": "0", "commits": "0", **costs}
+    traits.setdefault("first_s", traits["opening_s"])
     if traits["connections"] != "0":
         traits = {"objects": "900", "least_opening_s": "0.05", **traits}
     settings = Sighting(CONNECTION, "sqlite3", 1, "", {**TRAITS, "synchronous": synchronous})
