@@ -12,7 +12,7 @@ from sqlstress.recording import CALL_COST
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.results import Sighting
 from sqlstress.show.text import report_text
-from sqlstress.user_work import SUSPICION
+from sqlstress.user_work import AFTER, SUSPICION
 from sqlstress.user_work.show import CODES
 from tests.app_report import SIGHTINGS, TRAITS, app_report
 from tests.example_report import assert_golden_texts
@@ -93,13 +93,38 @@ def test_rare_long_holds_are_named_only_if_they_take_much_time(
     assert bool(named) == is_named
 
 
+def failure(code: int, **traits: str) -> Sighting:
+    """Return the observation of a statement that failed nine times."""
+    names = ("journal", "statement", "transaction", "open_cursor", "shared_cache", "holder")
+    traits = {"at": "a.py:1", "waited_ms": "0", "longest_ms": "0", "timeout_ms": "5000", **traits}
+    return Sighting(
+        "failed statement", "INSERT", 9, "", {**dict.fromkeys(names, ""), "code": f"{code}", **traits}
+    )
+
+
+@pytest.mark.parametrize("repeated", [0, 9])
+def test_advice_to_repeat_is_left_out_if_all_calls_repeat(repeated: int) -> None:
+    facts = {"statement": "write", "transaction": "read", "shared_cache": "no"}
+    refused = failure(5, **facts, repeated_calls=f"{repeated}")
+    (text,) = (f.text for f in advise(with_sightings(refused)) if f.code == "failed-statement")
+    assert "Begin with BEGIN IMMEDIATE." in text
+    assert ("Repeat the transaction from BEGIN" in text) == (not repeated)
+
+
+@pytest.mark.parametrize("is_split", [False, True])
+def test_caught_constraint_is_not_named_with_a_split_transaction(is_split: bool) -> None:
+    split = Sighting("split transaction", "a.py:2", 3, "", {"at": "a.py:1", "way": "release"})
+    report = with_sightings(failure(1555, statement="write"), *[split] * is_split)
+    wrong = Check(AFTER, "failed", 1, 1, ("a row is wrong",))
+    run = replace(report.runs[0], trials=(replace(report.runs[0].trials[0], verdict=Verdict((wrong,))),))
+    codes = [finding.code for finding in advise(replace(report, runs=(run,)))]
+    assert ("failed-statement" in codes) == (not is_split)
+
+
 @pytest.mark.parametrize("repeated", [0, 9])
 def test_short_timeout_is_no_fault_if_all_refused_calls_are_repeated(repeated: int) -> None:
-    traits = {"at": "a.py:1", "code": "5", "waited_ms": "100", "longest_ms": "100", "timeout_ms": "100"}
-    traits |= dict.fromkeys(
-        ("journal", "statement", "transaction", "open_cursor", "shared_cache", "holder"), ""
-    )
-    refused = Sighting("failed statement", "BEGIN", 9, "", {**traits, "repeated_calls": f"{repeated}"})
+    waits = {"waited_ms": "100", "longest_ms": "100", "timeout_ms": "100"}
+    refused = failure(5, **waits, repeated_calls=f"{repeated}")
     short = Sighting(CONNECTION, "sqlite3", 1, "", {**TRAITS, "busy_timeout": "100", "opened_with": "100"})
     codes = [finding.code for finding in advise(with_sightings(refused, short))]
     assert ("busy-timeout" in codes) == (not repeated)
