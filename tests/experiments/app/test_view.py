@@ -104,7 +104,9 @@ def failure(code: int, **traits: str) -> Sighting:
 
 @pytest.mark.parametrize("repeated", [0, 9])
 def test_advice_to_repeat_is_left_out_if_all_calls_repeat(repeated: int) -> None:
-    facts = {"statement": "write", "transaction": "read", "shared_cache": "no"}
+    facts = {"statement": "write", "transaction": "read"} | dict.fromkeys(
+        ("shared_cache", "open_cursor"), "no"
+    )
     refused = failure(5, **facts, repeated_calls=f"{repeated}")
     (text,) = (f.text for f in advise(with_sightings(refused)) if f.code == "failed-statement")
     assert "Begin with BEGIN IMMEDIATE." in text
