@@ -77,11 +77,13 @@ def facts_of_wait(waited_s: float | None) -> Facts:
     """Return the facts that follow from the time that a statement waited before it failed.
 
     A wait of less than MIN_WAIT_S counts as "at once", a longer wait as "the timeout" (the whole busy
-    timeout). If the wait is unknown (None), the facts are unknown.
+    timeout, which is then not short). If the wait is unknown (None), the facts are unknown.
     """
     if waited_s is None:
         return Facts()
-    return Facts(waited="at once" if waited_s < MIN_WAIT_S else "the timeout")
+    if waited_s < MIN_WAIT_S:
+        return Facts(waited="at once")
+    return Facts(waited="the timeout", timeout="set")
 
 
 def _seconds(text: str) -> float:

@@ -20,6 +20,7 @@ def test_wait_decides_between_opposite_causes(cli: Cli) -> None:
     at_once, late = (cli("why", "database is locked", "--after", time).out for time in ("0s", "5s"))
     assert "BEGIN IMMEDIATE" in at_once and "whole busy timeout" not in at_once
     assert "whole busy timeout" in late and "timeout was 0" not in late
+    assert "below 100 ms" not in late
 
 
 def test_single_cause_is_named_with_its_cure(cli: Cli) -> None:
