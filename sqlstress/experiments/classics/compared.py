@@ -51,7 +51,7 @@ class Ranking:
     part: Callable[[Case], str] = lambda _: ""
     """Function that names the part of the table to which a case belongs; "" if the table is a single part."""
     special: str = ""
-    """First word of the names of cases that few applications can use; "" if there are no such cases.
+    """First word of the names of cases that suit few applications; "" if there are no such cases.
 
     For example, the method "SPC" writes rows that a join makes, so it cannot write an application's rows. If
     such a case is among the fastest, the report also names the fastest of the other cases.

@@ -28,7 +28,7 @@ class Fastest(NamedTuple):
     unclear: bool = False
     """Whether `names` has several cases, and the trials vary too much to tell which of them is fastest."""
     without: str = ""
-    """Method that `names` leaves out, because few applications can use it: "SPC"; "" if none is left out."""
+    """Method that `names` leaves out, because it suits few applications: "SPC"; "" if none is left out."""
 
 
 def _lead(lead: Fastest) -> str:
@@ -43,8 +43,8 @@ def _lead(lead: Fastest) -> str:
 def fastest(*, part: str = "", leads: Sequence[Fastest]) -> str:
     """Name the fastest cases (rows) of a part of the table; of the whole table if `part` is "".
 
-    The first item of `leads` has the fastest of all cases. If some of them use a method that few applications
-    can use, such as SPC (a join makes the rows), a second item has the fastest of the other cases.
+    The first item of `leads` has the fastest of all cases. If some of them use a method that suits few
+    applications, such as SPC (a join makes the rows), a second item has the fastest of the other cases.
     """
     return f"Fastest{f' for {part}' if part else ''}: {'; '.join(map(_lead, leads))}."
 

@@ -41,7 +41,7 @@ class ClassicShown(Presenter):
             yield Legend(table)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield no plots. Those of `Presenter` are by number of processes, which seldom varies here."""
+        """Yield no plots. `Presenter` plots figures by number of processes, which seldom varies here."""
         return iter(())
 
 
@@ -61,7 +61,7 @@ DRIVERS = Ranking(
     figure=METHODS.figure,
     part=lambda case: f"{case.spec.phase} {tricks_of(case)} {case.spec.scale}",
 )
-"""Rule to compare drivers in equal work. Their rates (rows per s) are divided by that of sqlite3."""
+"""Rule to compare drivers in equal work. Their rates (rows per s) are divided by the rate of sqlite3."""
 
 
 def _method_rows(group: Group) -> list[Row]:

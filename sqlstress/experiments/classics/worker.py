@@ -328,7 +328,7 @@ def bulk_statement(phase: str, count: int) -> str:
 
 
 def record(phase: str, row: Row) -> dict[str, Any]:
-    """Convert a row or a pair to query to a dictionary: (1, 2) to {"a": 1, "b": 2} in the phase "query"."""
+    """Convert a row, or a pair of sample ids to query, to a dictionary: (1, 2) to {"a": 1, "b": 2}."""
     return dict(zip(FIELDS[phase], row, strict=True))
 
 
