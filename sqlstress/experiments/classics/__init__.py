@@ -1,4 +1,4 @@
-"""Three published experiments: methods of writing rows, types of primary keys, cycles of small writes.
+"""Experiments that repeat three articles: ways to write rows, types of primary keys, cycles of small writes.
 
 A cycle inserts rows, deletes all, and inserts rows again. The report of `sqlstress cycles` has two lists with
 a time for each cycle. The constants are the names of these lists.

@@ -1,8 +1,8 @@
-"""Comparison of cases in reports of `sqlstress methods`, `sqlstress keys` and `sqlstress cycles`.
+"""Comparison of cases (rows of a report's table) in `sqlstress methods`, `keys` and `cycles`.
 
-A case (a set of option values) is a row of a table. A run is all its trials. A group has a table's runs.
-Cases are compared only within a part of the table, such as the rows with one schema. In pass 1, each case has
-its first trial; in pass 2, its second. A difference is reported only if significant over the passes.
+A case is a combination of option values. Its measurements are trials, and all trials of a case are a run. A
+group has the runs of a table's cases. The first trials of all cases are pass 1, the second trials pass 2.
+Cases are compared only within a part of the table, such as the rows with one schema.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sqlstress.show.case_table import Row
 from sqlstress.statistics.compare import MIN_PASSES
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
-"""Outcomes of a run.
+"""Outcomes of a run (all trials of a case).
 
 DONE: completed. TIMEOUT: over the time limit. LIMIT: over a limit of SQLite. FAILED: no rate or time,
 for example because of an error. WRONG: a check found wrong data.
@@ -37,11 +37,11 @@ Write = Callable[[float], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Ranking:
     """Rule to rank cases (rows of a table) by rate or time, within parts such as the rows with one schema."""
 
     name: Callable[[Case], str]
-    """Function that returns a case's name, without the number of rows: "JSON + WAL" (journal mode WAL)."""
+    """Function that returns a case's name. Cases that differ only in the number of rows share a name."""
     base: str
     """Name of the case with which the others are compared, such as "1b1" (one row per statement)."""
     figure: Callable[[Trial], float]
@@ -49,23 +49,24 @@ class Compared:
     is_time: bool = False
     """Whether `figure` returns a time, so that less is better."""
     part: Callable[[Case], str] = lambda _: ""
-    """Function that names the part of the table with a case: "insert with peewee"; "" if all is one part."""
+    """Function that names the part of the table to which a case belongs; "" if the table is a single part."""
     special: str = ""
-    """First word of the names of cases that only some applications can use; "" if there are none.
+    """First word of the names of cases that suit few applications; "" if there are no such cases.
 
-    For example, "SPC" (SQL makes the rows) cannot write rows from outside. If such a case is among the
-    fastest, the report also names the fastest of the other cases.
+    For example, the method "SPC" writes rows that a join makes, so it cannot write an application's rows. If
+    such a case is among the fastest, the report also names the fastest of the other cases.
     """
 
     def rates(self, run: Run) -> dict[int, float]:
-        """Return the rate of each trial of a run, by the trial's number. A time of 2 counts as rate 0.5."""
+        """Return each trial's rate, by trial number. If `figure` returns a time, the rate is 1 / time."""
         figures = run.by_pass(self.figure)
         return {index: 1 / time for index, time in figures.items()} if self.is_time else figures
 
     def outcome(self, run: Run) -> str:
         """Return the outcome of a run (all trials of a case): DONE, TIMEOUT, LIMIT, FAILED or WRONG.
 
-        If the run of 100 rows timed out or met a limit, that of 1000 is skipped and has the same outcome.
+        If a case with 100 rows timed out or met a limit of SQLite, the case with 1000 rows that is otherwise
+        equal is skipped. The skipped case has the outcome TIMEOUT or LIMIT, too.
         """
         if run.skipped is not None:
             return next((outcome for outcome, reason in REASONS.items() if reason in run.skipped), FAILED)
@@ -79,8 +80,8 @@ class Compared:
     def main_cell(self, write: Write) -> case_table.Cell:
         """Return a function that makes a cell: a rate or time with its spread over the trials, "22k ±8%".
 
-        `write` formats the rate or time: "22k". A case without one has the reason in its cell, such as
-        TIMEOUT. The spread of a time is computed from its inverse, the rate.
+        `write` formats the rate or time: "22k". If a case has no rate or time, its cell has the reason, such
+        as TIMEOUT. The spread of times is computed from rates: 1 / time.
         """
 
         def cell(row: Row) -> str:
@@ -99,11 +100,11 @@ class Compared:
         figure: Callable[[Trial], float | None] | None = None,
         **more: Any,
     ) -> Column[Row]:
-        """Return a column with each row's rate or time, divided by that of the case `self.base`, such as 1b1.
+        """Return a column with each row's rate or time, divided by that of the case named `self.base`.
 
-        Both are in the same part, such as one phase, and have as many processes. If 1b1 has 8 rows/s at one
-        scale (number of rows) and 10 at another, the divisor is 10. `write` formats a ratio. `figure` returns
-        what is divided, instead of `self.figure`. `more` goes to Column.
+        Both cases are in one part of the table, with as many processes. If several cases have this name, the
+        divisor is their maximum: 10 if 1b1 has 8 rows/s in a case and 10 in another. `write` formats a ratio.
+        `figure` returns the number to divide; by default `self.figure`. `more` has arguments of `Column`.
         """
 
         def value(row: Row) -> float | None:
@@ -127,8 +128,8 @@ class Compared:
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield a finding on the fastest cases of each part of the table, such as each phase or schema.
 
-        Only rows with the first row's driver and the most processes are compared, such as sqlite3 with 4. If
-        a method has several scales, such as BLK with 100 and with 10,000 rows, the fastest counts.
+        Only cases with the table's first driver and largest number of processes are compared. If cases share
+        a name, such as 1b1 with 10 and with 100 rows, only the fastest of them is compared.
         """
         most = max(run.case.concurrency for run in group.runs)
         done = [

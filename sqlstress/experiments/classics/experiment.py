@@ -1,6 +1,6 @@
-"""Experiments of the commands `sqlstress methods`, `sqlstress keys` and `sqlstress cycles`.
+"""Experiments of the commands `sqlstress methods`, `keys` and `cycles`: options, and cases to measure.
 
-A case is a row of a report. One of `sqlstress methods` has a method, a scale (number of rows) and a driver.
+A case (row of the report) is a combination of option values: a method to write rows, their number, a driver.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sqlstress.request import Request, check_locking, is_exclusive
 
 
 class _Experiment(Experiment):
-    """Base class of the three experiments. Its functions import what they need, so that help starts fast."""
+    """Base class of the three experiments. Modules are imported in its functions, so that --help is fast."""
 
     def rate_units(self, case: Case) -> str:
         return "rows"
@@ -131,7 +131,7 @@ class MethodsExperiment(_Experiment):
             for phase in selection.phase
             for scales in SCALES
             if scales.phase == phase
-            for tricks in scales.tricks
+            for tricks in scales.methods
             if selection.method is None or tricks.partition(" ")[0].lower() in selection.method
             for scale in (
                 sorted(selection.scale or ()) or (scales.published if selection.full else scales.chosen)
@@ -178,7 +178,7 @@ class MethodsExperiment(_Experiment):
 
 
 MOST_PICKS = 10_000_000
-"""Maximum number of rows (--users times --picks), because the check keeps all rows in memory."""
+"""Maximum number of rows (--users times --picks). The check after each trial keeps all rows in memory."""
 _PICKS = options_of(Picks)
 
 

@@ -46,7 +46,7 @@ MODELS = (Sample, Result)
 
 
 def orm_operations(case: Case, connection: Any) -> dict[str, Operation]:
-    """Return a function for each method, such as "1b1" (one row per statement), to write or query rows."""
+    """Return functions that write or query rows, by method, such as "1b1" (one row per statement)."""
     phase, database = case.spec.phase, connection.database
     database.bind(MODELS)
     model: Any = Sample if phase == "insert" else Result

@@ -11,7 +11,7 @@ from sqlstress.report import Check
 from sqlstress.report.results import CheckCounter
 
 Tables = Sequence[Sequence[Any]]
-"""Lists of rows that a worker may have committed: one; two if it died, without and with its last step."""
+"""List of rows that a worker committed; two lists if it died: without and with its last, uncertain commit."""
 
 
 def check_rows(
@@ -19,8 +19,9 @@ def check_rows(
 ) -> Check:
     """Check that a table has each row that the workers committed exactly once, and no other rows.
 
-    `name` is the name of the check, and `rows` are the rows of the table. `workers` has one or two
-    lists for each worker, of the rows that it may have committed. `described` converts a row to a text.
+    `name` is the name of the check, and `rows` are the rows of the table. `workers` has a list of committed
+    rows for each worker. If a worker died, a second list has the rows of its last commit, too, which may have
+    succeeded: the table may have either list. `described` converts a row to a text.
     """
     tally = CheckCounter(name)
     by_worker = [*workers]

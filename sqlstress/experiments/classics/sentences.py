@@ -1,4 +1,4 @@
-"""Sentences on findings in reports of `sqlstress methods`, `sqlstress keys` and `sqlstress cycles`.
+"""Sentences on findings in reports of `sqlstress methods`, `keys` and `cycles`, such as the fastest cases.
 
 A case is a row of the table in a report. Cases are compared only within one part of the table. For example,
 `sqlstress keys` has a part for each schema, and ranks the types of ids in it.
@@ -28,7 +28,7 @@ class Fastest(NamedTuple):
     unclear: bool = False
     """Whether `names` has several cases, and the trials vary too much to tell which of them is fastest."""
     without: str = ""
-    """Kind of cases that `names` leaves out, such as "SPC" (SQL makes the rows); "" if none is left out."""
+    """Method that `names` leaves out, because it suits few applications: "SPC"; "" if none is left out."""
 
 
 def _lead(lead: Fastest) -> str:
@@ -41,10 +41,10 @@ def _lead(lead: Fastest) -> str:
 
 
 def fastest(*, part: str = "", leads: Sequence[Fastest]) -> str:
-    """Name the fastest cases (rows) of a table or, unless `part` is "", of this part, such as one schema.
+    """Name the fastest cases (rows) of a part of the table; of the whole table if `part` is "".
 
-    `leads` has the fastest of all cases. Not every application can use, for example, SPC (SQL makes the
-    rows). If such cases are among the fastest, a second item of `leads` has the fastest of the others.
+    The first item of `leads` has the fastest of all cases. If some of them use a method that suits few
+    applications, such as SPC (a join makes the rows), a second item has the fastest of the other cases.
     """
     return f"Fastest{f' for {part}' if part else ''}: {'; '.join(map(_lead, leads))}."
 
@@ -66,7 +66,7 @@ def space_unsplit() -> str:
 def checkpoint(
     *, where: str, cycles: Sequence[int], slowest: int, slowest_ns: float, median_ns: float
 ) -> str:
-    """Report in which cycles (insert, delete all, insert again) checkpoints ran, also if in the slowest."""
+    """List cycles (insert, delete all, insert again) with a checkpoint. Report if the slowest has one."""
     seen = "no checkpoint was seen"
     if cycles:
         seen = f"a checkpoint was seen in cycle {listing(list(map(digits, cycles)))}"

@@ -1,6 +1,7 @@
-"""Tables, findings and plots in reports of `sqlstress methods`, `sqlstress keys` and `sqlstress cycles`.
+"""Tables, findings (sentences) and plots in reports of `sqlstress methods`, `keys` and `cycles`.
 
-A case (a set of option values) is a row of a table. A run is all its trials. A group has a table's runs.
+A case is a combination of option values, and a row of a table. It is measured in several trials, which make
+up a run. A group has the runs of a table's cases.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import size
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS, sentences
-from sqlstress.experiments.classics.compared import DONE, LIMIT, Compared, Write
+from sqlstress.experiments.classics.compared import DONE, LIMIT, Ranking, Write
 from sqlstress.experiments.classics.spec import PHASES, Cycling, Method, Picks, setting_of, tricks_of
 from sqlstress.report import Run, Space, Trial
 from sqlstress.report.case import Case
@@ -40,27 +41,27 @@ class ClassicShown(Presenter):
             yield Legend(table)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield no plots. Those of `Presenter` are by number of processes, which seldom varies here."""
+        """Yield no plots. `Presenter` plots figures by number of processes, which seldom varies here."""
         return iter(())
 
 
-# `sqlstress methods`: a row for each method (1b1: one row per statement), number of rows and driver.
+# `sqlstress methods`: a row for each driver, number of rows, and method, such as 1b1 (one row per statement).
 
 
-METHODS = Compared(
+METHODS = Ranking(
     tricks_of,
     base="1b1",
     figure=lambda trial: trial.rows_per_s,
     part=lambda case: f"{case.spec.phase} with {case.driver}",
     special="SPC",
 )
-DRIVERS = Compared(
+DRIVERS = Ranking(
     lambda case: case.driver,
     base="sqlite3",
     figure=METHODS.figure,
     part=lambda case: f"{case.spec.phase} {tricks_of(case)} {case.spec.scale}",
 )
-"""Rule to compare drivers in equal work. Their rates (rows per s) are divided by that of sqlite3."""
+"""Rule to compare drivers in equal work. Their rates (rows per s) are divided by the rate of sqlite3."""
 
 
 def _method_rows(group: Group) -> list[Row]:
@@ -102,7 +103,7 @@ def _method_columns(group: Group, rows: Sequence[Row]) -> Iterator[Column[Row]]:
 
 
 def limits(group: Group) -> Iterator[Finding]:
-    """Yield a finding per SQLite limit that a method (way to write or read rows) met, with others to use."""
+    """Yield a finding for each method that met a limit of SQLite, such as BLK (a statement for all rows)."""
     refused: dict[tuple[str, str, str], list[Run]] = {}
     for run in group.runs:
         method: Method = run.case.spec
@@ -141,7 +142,7 @@ class MethodsShown(ClassicShown):
     def bar(self, case: Case) -> tuple[str, Hashable]:
         """Return the title of the bar plot of a case, and a key. Cases with equal keys share one bar.
 
-        Cases with 100 and 10,000 rows, otherwise equal, have equal keys. The last of them is shown.
+        Cases with 100 and 10,000 rows, otherwise equal, have equal keys. Only the last of them is shown.
         """
         return case.spec.phase, (tricks_of(case), case.driver, case.concurrency)
 
@@ -152,7 +153,7 @@ class MethodsShown(ClassicShown):
 # `sqlstress keys`: a table of times and a table of sizes, with a row for each schema and type of id.
 
 
-KEYS = Compared(
+KEYS = Ranking(
     lambda case: str(case.spec.id_type),
     base="uuid4",
     figure=lambda trial: trial.seconds,
@@ -169,10 +170,7 @@ SPACE: Mapping[str, Callable[[Space], float | None]] = {
     "table_fan_out": lambda space: space.table_alone(TABLE).fan_out,
     "indices_fan_out": lambda space: space.indices_of(TABLE).fan_out,
 }
-"""Functions that return a number on the size of the file, by name of the CSV column with this number.
-
-A share is a part of the file, from 0 to 1. A fan-out is the mean number of children of an internal page.
-"""
+"""Functions that compute a number from the sizes of the file and its b-trees, by name of the CSV column."""
 
 
 def _space_column(name: str, csv: str, write: Write, **more: Any) -> Column[Row]:
@@ -269,8 +267,8 @@ def _file_bytes(trial: Trial) -> float | None:
 
 
 def unsplit_space(group: Group) -> Iterator[Finding]:
-    """Yield a finding if only the size of the whole file is known: SQLite lacked the table dbstat."""
-    # Sizes copied from the published articles have no page count. They do not show that dbstat is missing.
+    """Yield a finding if only the size of the whole file is known, because SQLite lacked the table dbstat."""
+    # Sizes that were copied from an article have no page count. They do not show that SQLite lacked dbstat.
     spaces = [trial.space for run in group.runs for trial in run.trials if trial.space]
     if any(space.page_count and not space.trees for space in spaces):
         yield Finding(sentences.space_unsplit)
@@ -326,7 +324,7 @@ class CycleTimes:
 
     @property
     def slowest(self) -> tuple[int, int] | None:
-        """Number and time of the slowest cycle except the first: (2, 900 ns); None if there is one cycle."""
+        """Number and time of the slowest cycle except the first: (2, 900 ns); None if there is only one."""
         numbers = range(2, len(self.cycles) + 1)
         number = max(numbers, key=lambda number: self.cycles[number - 1], default=None)
         return (number, self.cycles[number - 1]) if number else None
@@ -353,10 +351,11 @@ def checkpoints_in(
 ) -> Iterator[int]:
     """Yield the numbers, from 1, of the cycles in which a checkpoint ran.
 
-    Parameters, after each cycle: frames in the WAL, checkpointed ones, restarts so far. Signs of one are:
-    - no restart in the cycle, and more checkpointed frames than after the cycle before
-    - a restart, and frames not checkpointed before the cycle: a restart needs all of them checkpointed
-    - a restart, and checkpointed frames after the cycle: they were checkpointed after the restart
+    The parameters have a number for each cycle, read after it: frames in the WAL, checkpointed frames, and
+    restarts of the WAL so far. Each of these shows a checkpoint in a cycle:
+    - no restart, but more checkpointed frames than after the cycle before
+    - a restart, although some frames were not checkpointed before the cycle: a restart needs all checkpointed
+    - a restart, and checkpointed frames after the cycle: a restart sets their number to 0
     """
     before = (0, 0, 0)
     for cycle, now in enumerate(zip(frames, checkpointed, restarts, strict=False), 1):
@@ -367,12 +366,12 @@ def checkpoints_in(
 
 
 def total_ns(trial: Trial) -> float:
-    """Return the time of all cycles in ns, without the checkpoint after the last; if unknown, the trial's."""
+    """Return the time of all cycles, in ns, without the final checkpoint; if unknown, the trial's time."""
     times = times_of(trial)
     return sum(times.cycles) + sum(times.bounds) if times else trial.seconds * NS_PER_S
 
 
-CYCLES = Compared(setting_of, base="delete", figure=total_ns, is_time=True)
+CYCLES = Ranking(setting_of, base="delete", figure=total_ns, is_time=True)
 
 
 def checkpoints(group: Group) -> Iterator[Finding]:

@@ -1,13 +1,13 @@
-"""Options of `sqlstress methods`, `sqlstress keys` and `sqlstress cycles`, whose values make up a case.
+"""Options of `sqlstress methods`, `keys` and `cycles`. Their values make up a case, a row of the report.
 
-A case is a row of a report. `sqlstress methods` fills two tables: sample (a path) and result (a number for a
-pair of samples). A scale is the number of samples or pairs. A method is a way to write or query rows:
+`sqlstress methods` has two tables: sample (paths of files) and result (a number for each pair of samples).
+The scale of a case is its number of samples or pairs. Its method is the way to write or query the rows:
 
-- 1b1: one row per statement
-- BLK: all rows in one statement; BLK/n: n rows per statement
-- JSON: all rows from one JSON parameter
-- SPC: SQL makes the rows: the statement joins other rows
-- a method + WAL: in journal mode WAL; a method + TSC: all rows in one transaction
+- 1b1 (one by one): one row per statement
+- BLK (bulk): one statement for all rows, with a parameter for each value; BLK/n: a statement for n rows
+- JSON: one statement for all rows, which are in one parameter, a JSON list
+- SPC (specific): one statement that makes the pairs of samples itself, by a join
+- "1b1 + WAL": in journal mode WAL; "1b1 + TSC": with all statements in one transaction
 
 `sqlstress keys` inserts picks: rows that link a user with an item.
 """
@@ -42,14 +42,14 @@ MOST_SAMPLES = 1500
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Case (row) of `sqlstress methods`: a way to write or query samples or results (numbers for pairs)."""
+    """Case of `sqlstress methods`: a way to write or query samples (files) or results (numbers for pairs)."""
 
     phase: str
     """Work: "insert" samples, "allocate" (insert a result for each pair of samples) or "query" results."""
     name: str
-    """Method: 1b1 (one row per statement), BLK (all rows), BLK/n (n rows), JSON or SPC (SQL makes rows)."""
+    """Method: "1b1" (one row per statement), "BLK" (all rows), "BLK/n" (n rows), "JSON" or "SPC" (a join)."""
     transaction: bool
-    """Whether all rows are written or read in one transaction (TSC)."""
+    """Whether all statements are in one transaction. If so, reports add "TSC" to the method: "1b1 + TSC"."""
     scale: int
     """Number of samples to insert, of samples to combine in pairs ("allocate"), or of pairs to query."""
     timeout_s: float = option(
@@ -62,9 +62,9 @@ class Method:
         meaning="Time of work after which the measurement stops, in seconds.",
     )
     samples: int = 300
-    """Number of samples stored before a "query", with a result for each pair of them. Default: 300."""
+    """Number of samples in the table before a "query". Each pair of them has a result. Default: 300."""
     chunk: int = 1000
-    """Number of rows per statement of the method BLK/n."""
+    """Number n of rows per statement, if `name` is "BLK/n". Default: 1000."""
 
     @property
     def rows(self) -> int:
@@ -73,7 +73,7 @@ class Method:
 
     @property
     def sets(self) -> tuple[int, int]:
-        """Sizes of two sets of samples: (40, 50) for 2000 pairs. All pairs between the sets are queried."""
+        """Sizes of two sets of samples, such as (40, 50). Each of the 2000 pairs between them is queried."""
         lower = next((size for size in range(isqrt(self.scale), 0, -1) if self.scale % size == 0), 1)
         return lower, self.scale // lower
 
@@ -109,26 +109,26 @@ class MethodsSelection:
 
 
 def tricks_of(case: Case) -> str:
-    """Return the method, with WAL and TSC (one transaction for all rows) if used: "1b1 + WAL + TSC"."""
+    """Return a method's full name: "1b1 + WAL + TSC" is 1b1 in journal mode WAL and one transaction (TSC)."""
     parts = [case.spec.name, *["TSC"] * case.spec.transaction]
     parts[1:1] = ["WAL"] * (case.settings.journal_mode == "wal")
     return " + ".join(parts)
 
 
 REASONS = {"timeout": "timed out", "limit": "met a limit"}
-"""Reason to skip a case, such as 1b1 with 1000 rows, by outcome of the same with fewer rows, such as 100."""
+"""Words for outcomes of a case. After such an outcome, otherwise equal cases with more rows are skipped."""
 
 
 class Scales(NamedTuple):
-    """Scales (numbers of samples or pairs) at which some methods are measured in a phase."""
+    """Scales (numbers of samples or pairs) at which methods are measured in a phase, such as "query"."""
 
     phase: str
-    tricks: tuple[str, ...]
-    """Methods, some with journal mode WAL or with TSC (one transaction for all rows): "1b1 + WAL"."""
+    methods: tuple[str, ...]
+    """Methods that are measured at these scales: "1b1 + WAL" is 1b1 (one row per statement) in WAL mode."""
     published: Sequence[int]
     """Scales in the article that the experiment repeats. The option --full measures all of them."""
     chosen: Sequence[int]
-    """Scales that are measured without --full and --scale."""
+    """Scales that are measured by default: without the options --full and --scale."""
 
 
 _INSERTED = (100, 1000, 10_000, 100_000)
@@ -215,7 +215,7 @@ class KeysSelection:
 
 
 PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
-"""Settings in the article: journal mode, "tx" (one transaction), "off" (no automatic checkpoints)."""
+"""Default settings, from an article: journal mode, "tx" (one transaction), "off" (no auto-checkpoints)."""
 SETTINGS = (*PUBLISHED, "wal-off")
 
 

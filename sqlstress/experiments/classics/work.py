@@ -1,4 +1,4 @@
-"""Creation and check of a trial's database in `sqlstress methods`, `sqlstress keys` and `sqlstress cycles`.
+"""Creation and check of the database of a trial (measurement) in `sqlstress methods`, `keys` and `cycles`.
 
 `sqlstress methods` stores samples (files of a dataset) and results (numbers for pairs of samples).
 `sqlstress keys` stores users, items and picks (rows that link a user with an item). The parent process checks
@@ -30,7 +30,7 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class ClassicWork(ProvenWork):
-    """Base class for three published experiments. An object creates and checks the database of one trial."""
+    """Base class of the three experiments. An object creates and checks the database of one trial."""
 
     place: SqlitePlace
     definitions: Iterable[str]
@@ -54,7 +54,7 @@ class ClassicWork(ProvenWork):
         """Insert rows that must be there before the workers start. By default, there are none."""
 
     def tables(self, outcome: Outcome, pulse: Pulse) -> list[list[Row]]:
-        """Return lists of the rows that a worker may have committed: one list; two if it died in a step."""
+        """Return the list of rows that a worker committed; two lists if it died and a commit is uncertain."""
         done = OperationLedger(self._words, outcome.worker).acknowledged()
         steps = worker.SOURCES[self.case.workload].steps_of(self.case, outcome.worker, self.salt)
         return worker.possible_tables(with_pulses(steps, pulse), done, outcome.died)
@@ -75,7 +75,7 @@ class ClassicWork(ProvenWork):
 
 
 def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
-    """Put SQLite's ids in front of the rows of each list: [("a",), ("b",)] becomes [(1, "a"), (2, "b")]."""
+    """Add ids to each list of rows, as SQLite does: [("a",), ("b",)] becomes [(1, "a"), (2, "b")]."""
     return [[(number, *row) for number, row in enumerate(rows, 1)] for rows in tables]
 
 
@@ -181,11 +181,11 @@ def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
 
 
 CLOCK_TOLERANCE_S = 1.0
-"""Seconds by which the system clock may drift from a steady clock. If it drifts more, it was changed."""
+"""Maximum drift of the system clock from a monotonic clock, in s. A greater drift means it was changed."""
 
 
 class KeysWork(ClassicWork):
-    """Tables of users, items and picks (rows that link both). Checks find missing or wrong rows."""
+    """Tables of users, items and picks (rows that link user and item). Checks find missing or wrong rows."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -235,7 +235,7 @@ class KeysWork(ClassicWork):
         return check_rows("users and items", stored, [[expected]])
 
     def _stored_picks(self, ids: dict[Any, Any], pulse: Pulse) -> Iterator[Row | str]:
-        """Yield (user's number, item's number) or an error text for each row. Add the row's id to `ids`."""
+        """Yield the numbers of user and item, or an error text, for each row. Store the row's id in `ids`."""
         users, items = (
             {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
         )

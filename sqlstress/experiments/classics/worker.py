@@ -1,4 +1,4 @@
-"""Steps of workers in `sqlstress methods`, `sqlstress keys` and `sqlstress cycles`: statements that they run.
+"""Steps (timed SQL statements) of workers, on tables of samples (files), results for sample pairs, or picks.
 
 `sqlstress methods` writes or queries samples (files of a dataset) and results (a number for each pair of
 samples). `sqlstress keys` inserts picks (rows that link a user with an item). `sqlstress cycles` inserts
@@ -48,7 +48,7 @@ class Step(NamedTuple):
 
     kind: str
     rows: Sequence[Any] = ()
-    """Rows to insert. For a query: tuples (a, b) of the ids of two samples. Their result is queried."""
+    """Rows to insert. In a query: tuples with the ids of two samples, for which the result is queried."""
     removed: int = 0
     """Number of rows that a DELETE removes."""
 
@@ -72,8 +72,8 @@ def committed(steps: Iterable[Step]) -> list[Any]:
 def possible_tables(steps: Iterable[Step], done: int, died: bool) -> list[list[Any]]:
     """Return lists of the rows that a worker may have committed, if SQLite acknowledged `done` of its steps.
 
-    There is one list. If the worker died, there is a second list. It includes the rows of the next step,
-    which SQLite may have committed.
+    There is one list. If the worker `died`, there is a second list, which includes the rows of the next step:
+    SQLite may have committed it before the worker knew.
     """
     remaining = iter(steps)
     acknowledged = [*islice(remaining, done)]
@@ -81,7 +81,7 @@ def possible_tables(steps: Iterable[Step], done: int, died: bool) -> list[list[A
 
 
 class StepSource(OrderedSource):
-    """Source of a worker's steps for the loop that times them. It ends at the time limit (--timeout)."""
+    """Source of a worker's steps for the loop that times them. The source ends at the limit --timeout."""
 
     def __init__(
         self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -108,7 +108,7 @@ class StepSource(OrderedSource):
         return step.rows
 
     def groups(self) -> Iterator[Iterable[Step]]:
-        """Yield groups of steps, such as those of a cycle. A group is requested after the last has run."""
+        """Yield groups of steps, such as those of a cycle. A group is requested when the previous has run."""
         yield self.steps_of(self.case, self.worker, self.salt)
 
     def timeout_note(self) -> str:
@@ -157,7 +157,7 @@ Pair = tuple[int, int]
 
 
 def value(a: int, b: int, seed: int) -> float:
-    """Return the result (a number) for samples with the ids `a` and `b`. A check can compute it again."""
+    """Return the number that is the result for the samples with ids `a` and `b`. Checks compute it again."""
     return (a * 31 + b * 17 + seed) % 997 / 8.0
 
 
@@ -182,12 +182,12 @@ def queried_pairs(case: Case) -> list[Pair]:
     return found
 
 
-BATCH = 64
-"""Number of statements in a step of the method 1b1 (one row per statement). It is 1 if each commits."""
+STATEMENTS_PER_STEP = 64
+"""Number of statements that are timed together if each has one row (method 1b1) and does not commit."""
 
 
 def rows_of(case: Case) -> list[Row]:
-    """Return the rows that a case writes, or, if it queries, tuples (a, b) of the ids of two samples."""
+    """Return the rows that a case writes or, if it queries results, the two sample ids of each result."""
     method: Method = case.spec
     if method.phase == QUERY:
         return queried_pairs(case)
@@ -207,14 +207,14 @@ class MethodsSource(StepSource):
 
     @staticmethod
     def steps_of(case: Case, worker: int, salt: int) -> Iterator[Step]:
-        """Yield the steps of a case. A step is one statement, except for 1b1 (one row per statement).
+        """Yield a case's steps. A step is one statement, except for the method 1b1 (one row per statement).
 
-        For 1b1, a step is BATCH statements. If each commits, however, a step is one statement. So the check
-        of the database after a trial knows which rows to expect.
+        In 1b1, a step has STATEMENTS_PER_STEP statements. If each statement commits, however, a step has only
+        one, so that the check of the database knows which rows a worker had committed when it died.
         """
         method: Method = case.spec
         rows = rows_of(case)
-        row_by_row = 1 if method.phase != QUERY and not method.transaction else BATCH
+        row_by_row = 1 if method.phase != QUERY and not method.transaction else STATEMENTS_PER_STEP
         size = {"1b1": row_by_row, "BLK/n": method.chunk}.get(method.name, max(1, len(rows)))
         if method.transaction:
             yield Step(BEGIN)
@@ -236,7 +236,7 @@ class MethodsSource(StepSource):
         }
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
-        # Only a statement for all rows can exceed a limit of SQLite or Python. So no other steps have rows.
+        # Only a statement with all rows of a case can exceed a limit of SQLite. So no later step has rows.
         text = refusal(error)
         if text is None:
             raise error
@@ -263,7 +263,7 @@ class MethodsSource(StepSource):
 
 
 EXAMPLES = 3
-"""Maximum number of examples in a report, each of a row that queries lack or return by mistake."""
+"""Maximum number of examples of wrong query results in a report: missing rows and superfluous rows."""
 
 
 def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Iterator[str]:
@@ -279,11 +279,11 @@ def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Itera
         yield f"the answer has the result {row!r:.60}, which was not asked for or is there too often"
 
 
-# SQL of `sqlstress methods`. For 1, all or n rows at once (1b1, BLK, BLK/n), Peewee generates the same SQL.
+# SQL of `sqlstress methods`. For statements with one, n or all rows, Peewee generates equal SQL.
 
 
 FIELDS = {"insert": ("path",), "allocate": ("a", "b", "val"), "query": ("a", "b")}
-"""Names of the values of a row or of a pair to query, by phase. They are used in JSON and by Peewee."""
+"""Names of the values of a row, by phase (kind of work): keys in JSON, and fields of Peewee's models."""
 _INSERT = {
     "insert": 'INSERT INTO "sample" ("path")',
     "allocate": 'INSERT INTO "result" ("a_id", "b_id", "val")',
@@ -295,7 +295,7 @@ ALLOCATE_SPC = (
     f"INSERT INTO result SELECT s1.id, s2.id, {PENDING:.0f} FROM sample AS s1 JOIN sample AS s2 "
     "ON s1.id < s2.id"
 )
-"""Statement of the method SPC (SQL makes the rows). It inserts a result for each pair of samples."""
+"""SQL of the method SPC in the phase "allocate": a join makes the rows, one for each pair of samples."""
 
 QUERY_SPC = (
     "WITH pair AS (SELECT DISTINCT "
@@ -304,11 +304,11 @@ QUERY_SPC = (
     "FROM json_each(?) AS s1, json_each(?) AS s2) "
     "SELECT aid, bid, r.val FROM pair JOIN result AS r ON r.a_id = pair.aid AND r.b_id = pair.bid"
 )
-"""Query of the method SPC: SQL makes the pairs. Its two SQL parameters are JSON lists of sample ids."""
+"""SQL of the method SPC in the phase "query": a join of two JSON lists of sample ids makes the pairs."""
 
 
 def json_statement(phase: str) -> str:
-    """Return SQL for the method JSON. Its SQL parameter is a JSON list of rows to write or pairs to query."""
+    """Return SQL that writes the rows, or queries the pairs, of a JSON list, which is its SQL parameter."""
     # The operator ->> is not used: SQLite lacks it before 3.38, and it is no faster than json_extract.
     values = [f"json_extract(j.value, '$.{name}')" for name in FIELDS[phase]]
     if phase != QUERY:
@@ -328,14 +328,14 @@ def bulk_statement(phase: str, count: int) -> str:
 
 
 def record(phase: str, row: Row) -> dict[str, Any]:
-    """Convert a row or a pair to query to a dictionary: (1, 2) to {"a": 1, "b": 2} in the phase "query"."""
+    """Convert a row, or a pair of sample ids to query, to a dictionary: (1, 2) to {"a": 1, "b": 2}."""
     return dict(zip(FIELDS[phase], row, strict=True))
 
 
 def sql_operations(
     case: Case, connection: Connection, run: Callable[[str, Row], list[Row]] | None = None
 ) -> dict[str, Operation]:
-    """Return a function for each method, such as "1b1" (one row per statement), to write or query rows.
+    """Return functions that write or query rows, by method, such as "1b1" (one row per statement).
 
     `run` runs a statement with SQL parameters and returns rows. By default, it is `connection.rows`.
     """
@@ -370,7 +370,7 @@ _REFUSALS = (
     "string or blob too big",
     "Recursion limit",
 )
-"""Phrases in messages that SQL exceeds a limit of SQLite. SQLite's result codes also have other causes."""
+"""Phrases in messages of errors due to a limit of SQLite. Result codes do not identify such errors."""
 
 
 def refusal(error: Exception) -> str | None:
@@ -389,7 +389,7 @@ ITEMS = "SELECT id FROM items ORDER BY rowid"
 
 
 class KeysSource(StepSource):
-    """Transactions of `sqlstress keys`. Each inserts the picks of a user (rows that link it with an item)."""
+    """Transactions of `sqlstress keys`. Each inserts the picks of a user: rows that link user and item."""
 
     _users: Sequence[Any]
     _items: Sequence[Any]
@@ -411,7 +411,7 @@ class KeysSource(StepSource):
         return {PICKS: client.retried(insertion(picks, connection), connection.rollback)}
 
     def params(self, step: Step) -> list[Row]:
-        """Convert the rows (user's number, item's number) to tuples (integer id, user's id, item's id)."""
+        """Convert each row, such as (3, 7), to a tuple: an integer id, the id of user 3, the id of item 7."""
         return [
             (number, self._users[user], self._items[item])
             for number, (user, item) in numbered_picks(self.case.spec, step)
@@ -421,7 +421,7 @@ class KeysSource(StepSource):
 def row_maker(picks: Picks) -> Callable[[Sequence[Row]], Iterable[Row]]:
     """Return a function that converts tuples (integer id, user's id, item's id) to rows of the table picks.
 
-    The options in `picks` define whether a row has no own id, the integer id, or a new id such as a UUID.
+    The options in `picks` define whether the row has no own id, the integer id, or a new id such as a UUID.
     """
     if not picks.own_id:
         return lambda picked: (row[1:] for row in picked)
@@ -459,7 +459,7 @@ def users_of(case: Case, worker: int) -> range:
 
 
 def picked_by(case: Case, user: int) -> list[int]:
-    """Return the numbers of the items with which rows link a user, in order of insertion."""
+    """Return the numbers of the items that a user picks, in the order in which picks are inserted."""
     picks: Picks = case.spec
     random = Random(f"{case.seed}:picks:{user}")
     count = random.randint(2 * picks.picks - picks.most_picks, picks.most_picks)
@@ -533,7 +533,7 @@ MAKERS: dict[str, Callable[[], Make]] = {"uuid4": uuid4_maker, "ulid": ulid_make
 
 
 CYCLES_TABLE = "CREATE TABLE t1 (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"
-"""SQL that creates the table of `sqlstress cycles`. AUTOINCREMENT would also write to sqlite_sequence."""
+"""SQL for the table of `sqlstress cycles`, without AUTOINCREMENT, which would also write sqlite_sequence."""
 CYCLES_SQL = {
     BEGIN: "BEGIN IMMEDIATE",
     INSERT: "INSERT INTO t1 (value) VALUES (?)",
@@ -560,7 +560,7 @@ def cycle_steps(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
 
 
 class CyclesSource(StepSource):
-    """Steps of cycles. Each inserts rows, deletes all and inserts again. Then the WAL's state is read."""
+    """Steps of cycles: insert rows, delete all, insert again. The WAL's state is read after each cycle."""
 
     def __init__(
         self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -578,7 +578,7 @@ class CyclesSource(StepSource):
             yield from cycle_steps(case.spec, cycle, salt)
 
     def groups(self) -> Iterator[Iterable[Step]]:
-        """Yield a group of statements for each cycle. With a WAL, a checkpoint follows the last cycle."""
+        """Yield the steps of each cycle. In journal mode WAL, a checkpoint follows the last cycle."""
         for cycle in range(1, self.case.spec.cycles + 1):
             yield cycle_steps(self.case.spec, cycle, self.salt)
             self._statements.append(self._sums[INSERT] + self._sums[DELETE])
@@ -633,7 +633,7 @@ class CyclesSource(StepSource):
 
 
 class WalStates:
-    """States of the WAL after each cycle, from the file -shm (wal-index). They end if a reading fails."""
+    """States of the WAL after each cycle, from the file -shm (wal-index), until a reading fails."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -642,7 +642,6 @@ class WalStates:
         self._failed = False
 
     def read(self) -> None:
-        # Imported only when needed, because an import delays the start of a worker.
         from sqlstress.targets.sqlite.walindex import OpenIndex
 
         state = None
@@ -673,7 +672,7 @@ def wal_series(states: Sequence[WalIndex]) -> list[tuple[str, str, list[int]]]:
     for state in states:
         is_restarted = state.frames > 0 and salt not in (None, state.salt)
         restarts.append(restarts[-1] + is_restarted)
-        salt = state.salt if state.frames else salt  # A WAL without frames still has its former salt.
+        salt = state.salt if state.frames else salt  # A WAL without frames has its former salt: ignore it.
     found = [
         (WAL_FRAMES, "frames", [state.frames for state in states]),
         (CHECKPOINTED_FRAMES, "frames", [state.checkpointed for state in states]),

@@ -36,7 +36,7 @@ from tests.experiments.measured import SALT
 from tests.rows import mostly_thorough
 
 SCALES = {"insert": 30, "allocate": 9, "query": 36}
-EVERY = sorted({(each.phase, *tricks.split(" + ")) for each in PLANNED for tricks in each.tricks})
+EVERY = sorted({(each.phase, *tricks.split(" + ")) for each in PLANNED for tricks in each.methods})
 
 
 def cell_of_tricks(phase: str, name: str, *others: str) -> Case:
