@@ -1,7 +1,7 @@
-"""Experiments that repeat three articles: ways to write rows, types of primary keys, cycles of small writes.
+"""Classic experiments: ways to write rows (methods), types of primary keys (keys), cycles of small writes.
 
-A cycle inserts rows, deletes all, and inserts rows again. The report of `sqlstress cycles` has two lists with
-a time for each cycle. The constants are the names of these lists.
+Each repeats the measurements of a published article. A cycle inserts rows, deletes all, and inserts rows
+again. The report of `sqlstress cycles` has two lists of times, whose names are defined here.
 """
 
 STATEMENTS = "statements"

@@ -51,10 +51,9 @@ class Ranking:
     part: Callable[[Case], str] = lambda _: ""
     """Function that names the part of the table to which a case belongs; "" if the table is a single part."""
     special: str = ""
-    """First word of the names of cases that suit few applications; "" if there are no such cases.
+    """Method that suits few applications, such as "SPC", which makes rows by a join; "" for no method.
 
-    For example, the method "SPC" writes rows that a join makes, so it cannot write an application's rows. If
-    such a case is among the fastest, the report also names the fastest of the other cases.
+    If this method is among the fastest, the report also names the fastest of the others.
     """
 
     def rates(self, run: Run) -> dict[int, float]:
@@ -65,8 +64,8 @@ class Ranking:
     def outcome(self, run: Run) -> str:
         """Return the outcome of a run (all trials of a case): DONE, TIMEOUT, LIMIT, FAILED or WRONG.
 
-        If a case with 100 rows timed out or met a limit of SQLite, the case with 1000 rows that is otherwise
-        equal is skipped. The skipped case has the outcome TIMEOUT or LIMIT, too.
+        A run is skipped if the case with fewer rows timed out or met a limit of SQLite. Then it has the
+        outcome of that case, TIMEOUT or LIMIT.
         """
         if run.skipped is not None:
             return next((outcome for outcome, reason in REASONS.items() if reason in run.skipped), FAILED)
@@ -100,11 +99,12 @@ class Ranking:
         figure: Callable[[Trial], float | None] | None = None,
         **more: Any,
     ) -> Column[Row]:
-        """Return a column with each row's rate or time, divided by that of the case named `self.base`.
+        """Return a column with ratios: the rate or time of each row divided by that of the base case.
 
-        Both cases are in one part of the table, with as many processes. If several cases have this name, the
-        divisor is their maximum: 10 if 1b1 has 8 rows/s in a case and 10 in another. `write` formats a ratio.
-        `figure` returns the number to divide; by default `self.figure`. `more` has arguments of `Column`.
+        The base case is named `self.base`, such as "1b1" (a statement per row). It has the row's part of the
+        table and the row's number of processes. If there are several such cases, the largest figure counts.
+        `write` formats a ratio. `figure` returns the number to divide; `self.figure` by default. `more` has
+        arguments of `Column`.
         """
 
         def value(row: Row) -> float | None:
@@ -128,8 +128,8 @@ class Ranking:
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield a finding on the fastest cases of each part of the table, such as each phase or schema.
 
-        Only cases with the table's first driver and largest number of processes are compared. If cases share
-        a name, such as 1b1 with 10 and with 100 rows, only the fastest of them is compared.
+        Only cases with the table's first driver and largest number of processes are compared. If a method was
+        measured with several numbers of rows, only its fastest case is compared.
         """
         most = max(run.case.concurrency for run in group.runs)
         done = [

@@ -11,7 +11,7 @@ from sqlstress.report import Check
 from sqlstress.report.results import CheckCounter
 
 Tables = Sequence[Sequence[Any]]
-"""List of rows that a worker committed; two lists if it died: without and with its last, uncertain commit."""
+"""Lists of the rows that a worker committed: [rows]; if it died, [rows, rows with its uncertain commit]."""
 
 
 def check_rows(

@@ -22,7 +22,7 @@ class Fastest(NamedTuple):
     base: str
     """Name of the case with which the fastest case is compared, such as "1b1" (one row per statement)."""
     ratio: Ratio | None = None
-    """Rate of the fastest case / rate of `base`; None if inconclusive, or if `names` contains `base`."""
+    """Rate of the fastest case divided by that of `base`; None if unclear, or if `base` is the fastest."""
     equal: bool = False
     """Whether `names` has several cases, and tests show that their rates are about equal."""
     unclear: bool = False
@@ -43,8 +43,8 @@ def _lead(lead: Fastest) -> str:
 def fastest(*, part: str = "", leads: Sequence[Fastest]) -> str:
     """Name the fastest cases (rows) of a part of the table; of the whole table if `part` is "".
 
-    The first item of `leads` has the fastest of all cases. If some of them use a method that suits few
-    applications, such as SPC (a join makes the rows), a second item has the fastest of the other cases.
+    `leads[0]` has the fastest of all cases. If the method SPC is among them, which makes rows by a join and
+    suits few applications, `leads[1]` has the fastest cases without SPC.
     """
     return f"Fastest{f' for {part}' if part else ''}: {'; '.join(map(_lead, leads))}."
 

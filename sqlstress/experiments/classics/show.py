@@ -268,7 +268,7 @@ def _file_bytes(trial: Trial) -> float | None:
 
 def unsplit_space(group: Group) -> Iterator[Finding]:
     """Yield a finding if only the size of the whole file is known, because SQLite lacked the table dbstat."""
-    # Sizes that were copied from an article have no page count. They do not show that SQLite lacked dbstat.
+    # A report of published sizes, which came from an article, has no page counts: SQLite did not measure it.
     spaces = [trial.space for run in group.runs for trial in run.trials if trial.space]
     if any(space.page_count and not space.trees for space in spaces):
         yield Finding(sentences.space_unsplit)

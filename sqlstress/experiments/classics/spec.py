@@ -51,7 +51,7 @@ class Method:
     transaction: bool
     """Whether all statements are in one transaction. If so, reports add "TSC" to the method: "1b1 + TSC"."""
     scale: int
-    """Number of samples to insert, of samples to combine in pairs ("allocate"), or of pairs to query."""
+    """Number of samples (phases "insert" and "allocate") or number of pairs of samples (phase "query")."""
     timeout_s: float = option(
         duration(0.01),
         "2.6s",

@@ -235,7 +235,7 @@ class KeysWork(ClassicWork):
         return check_rows("users and items", stored, [[expected]])
 
     def _stored_picks(self, ids: dict[Any, Any], pulse: Pulse) -> Iterator[Row | str]:
-        """Yield the numbers of user and item, or an error text, for each row. Store the row's id in `ids`."""
+        """Yield (user, item) of each row, or an error text. Store the row's id in `ids[user, item]`."""
         users, items = (
             {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
         )
