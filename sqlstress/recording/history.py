@@ -325,13 +325,15 @@ class History:
                 self.recorder.add_split(transaction, RELEASE, self.recorder.user_line(frame))
             return
         failed = {id(step) for _, step in self._failed}
-        writes = []
+        writes, began = [], False
         for step in reversed(self.steps):
             sql, was_open, _, begun, _ = step
             if begun < self._costs.begun_s or words_of(sql)[0] in ("COMMIT", "END", "ROLLBACK"):
                 break
-            if not was_open and words_of(sql)[0] in _ROW_WRITES and id(step) not in failed:
+            # A write that began a transaction did not commit by itself: executescript committed it.
+            if not (was_open or began) and words_of(sql)[0] in _ROW_WRITES and id(step) not in failed:
                 writes.append(step)
+            began = was_open
         if len(writes) >= (1 if statement == "ROLLBACK" else 2):
             self.recorder.add_idle_end(statement, frame, writes[-1])
 

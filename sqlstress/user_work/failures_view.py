@@ -8,7 +8,7 @@ with a result code. Rules in `analysis.causes` find the cause from the failure's
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from typing import Any
 
 from sqlstress.analysis import failed, sentences
@@ -148,7 +148,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
         first, diagnosis = kinds[0]
         slow_reader, after = (
             _slow_rows_text(group, "read", first.waited_ms / 1000),
-            _calls_after(kinds, raised),
+            _calls_after(kinds, raised, half_done),
         )
         explanation = _explanation(first, diagnosis, holder, slow_reader)
         if after["repeated"] and explanation:
@@ -167,17 +167,20 @@ def failure_findings(group: Group) -> Iterator[Finding]:
         )
 
 
-def _calls_after(kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[str]) -> dict[str, Any]:
+def _calls_after(
+    kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[str], half_done: Collection[str]
+) -> dict[str, Any]:
     """Return two facts on what calls did after these failures, for the finding.
 
     "given_up" is the number of calls that returned without a commit. "repeated" is whether calls repeated
     their work and committed after each failure, so that no work was lost. `raised` has the names of errors
-    that ended calls.
+    that ended calls, and `half_done` the lines after whose failure calls may have done a part twice.
     """
     failures = [failure for failure, _ in kinds]
     given_up = sum(failure.given_up for failure in failures)
     is_raised = any(name(failure.code) in raised for failure in failures)
-    is_repeated = all(failure.repeated for failure in failures) and not is_raised and not given_up
+    is_whole = all(failure.repeated for failure in failures) and not half_done
+    is_repeated = is_whole and not is_raised and not given_up
     return {"given_up": given_up, "repeated": is_repeated}
 
 

@@ -785,6 +785,17 @@ def test_end_without_a_transaction_is_recorded(
         assert traits["write"] == f"INSERT INTO t VALUES (N) ({Path(__file__).name}:{first})"
 
 
+def test_rollback_after_executescript_means_no_autocommit_mode(
+    file: Path, recorder: FailedStatements
+) -> None:
+    """The script committed the write: another finding names the script."""
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(INSERT)
+        connection.executescript(INSERT)
+        connection.rollback()
+    assert not [record for record in recorder.records() if record[0] == NO_EFFECT]
+
+
 def test_rollback_on_a_shared_connection_is_not_recorded(file: Path, recorder: FailedStatements) -> None:
     """Another thread may have ended the transaction of the write."""
     with open_file(file, check_same_thread=False) as connection:

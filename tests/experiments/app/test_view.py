@@ -113,6 +113,16 @@ def test_advice_to_repeat_is_left_out_if_all_calls_repeat(repeated: int) -> None
     assert ("Repeat the transaction from BEGIN" in text) == (not repeated)
 
 
+@pytest.mark.parametrize("committed", ["", "COMMIT", "a.py:7"])
+def test_change_saves_more_than_time_if_calls_do_a_part_twice(committed: str) -> None:
+    waits = {"waited_ms": "5000", "longest_ms": "5000", "statement": "commit", "journal": "delete"}
+    traits = {"at": "a.py:1", "most": "1", "committed": committed}
+    twice = Sighting("repeated transactions", "pay", 3, "", traits)
+    findings = advise(with_sightings(failure(5, **waits, repeated_calls="9"), twice))
+    (text,) = (finding.text for finding in findings if finding.code == "failed-statement")
+    assert ("only saves time" in text) == (not committed)
+
+
 @pytest.mark.parametrize("is_split", [False, True])
 def test_caught_constraint_is_not_named_with_a_split_transaction(is_split: bool) -> None:
     split = Sighting("split transaction", "a.py:2", 3, "", {"at": "a.py:1", "way": "release"})
