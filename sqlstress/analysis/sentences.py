@@ -1266,6 +1266,13 @@ def long_hold(
     work: str = "",
 ) -> str:
     where = f" ({at})" if at else f" (transaction begun at {began_at})" if began_at else ""
+    if work == "unfetched rows":
+        return (
+            f"{statement}{where} kept the write lock for {format_duration(seconds)} or longer "
+            f"({plural(count, 'time')}), because not all its rows were fetched: SQLite commits it only when "
+            "they are, or its cursor is closed. Until then no other connection can write, and a crash undoes "
+            "it. Call fetchall() at once."
+        )
     if work:
         scan = f" Its plan has {work}." if work.startswith("SCAN") else ""
         return (

@@ -62,6 +62,8 @@ MIN_HOLD_S, LONG_HOLD_S = 0.02, 0.1
 A hold of MIN_HOLD_S or longer is recorded. The report shows holds of LONG_HOLD_S or longer, and shorter
 recorded holds only if another transaction waited until its busy timeout.
 """
+UNFETCHED = "unfetched rows"
+"""Reason for a long hold: a write with RETURNING stays open, because not all its rows were fetched."""
 IN_MEMORY = "in memory"
 """Report topic: connections to databases in memory, which only their process can see."""
 LOST_LOCKS = "lost locks"

@@ -33,6 +33,7 @@ from sqlstress.recording import (
     SCHEMA_CHANGE,
     SPLIT,
     UNCLOSED,
+    UNFETCHED,
     PlainObservation,
 )
 from sqlstress.recording.after_calls import (
@@ -447,6 +448,11 @@ class FailedStatements:
     def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
         sql, _, at, *_ = step
         self.holds.add_slow(sql, self.line_text(at), cpu_s, _scan(history.connection(), sql))
+        self.looks_up = True
+
+    def add_unfinished(self, step: TimedStep, seconds: float) -> None:
+        sql, _, at, *_ = step
+        self.holds.add(Hold(sql, seconds, seconds), self.line_text(at), work=UNFETCHED)
         self.looks_up = True
 
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:

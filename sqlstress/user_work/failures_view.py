@@ -24,6 +24,7 @@ from sqlstress.recording import (
     SLOW_READ,
     SPLIT,
     UNCLOSED,
+    UNFETCHED,
 )
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import (
@@ -222,6 +223,8 @@ def _holder_sentence(group: Group, causes: Container[str | int]) -> str:
     probably waited in COMMIT for a reader, and the sentence says so.
     """
     for hold in own_hold_findings(group):
+        if hold.facts["work"] == UNFETCHED:
+            return f"The holder is the open write of {hold.facts['at'] or hold.facts['statement']}."
         return (
             f"The long transaction is that of {hold.facts['at'] or hold.facts['statement']}: make it shorter."
         )
