@@ -24,7 +24,7 @@ _PROBE = "sqlstress_probe"
 Also the name of a savepoint, which SQLite refuses while a write is open.
 """
 _WRITING = 2
-"""SQLite's constant SQLITE_TXN_WRITE: state of a connection that holds the write lock."""
+"""Result of apsw's `txn_state`: state of a connection that holds the write lock."""
 
 
 def is_open(connection: Any) -> bool:

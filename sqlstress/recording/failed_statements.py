@@ -38,11 +38,9 @@ from sqlstress.recording import (
 )
 from sqlstress.recording.after_calls import (
     LOOK_S,
-    SLOW_READ_S,
     OpenQueries,
     OpenTransactions,
     RefusedWrites,
-    SlowReads,
 )
 from sqlstress.recording.backups import Backups
 from sqlstress.recording.call_costs import CallCosts, Hold, LongHolds
@@ -85,6 +83,7 @@ from sqlstress.recording.recorded_classes import (
     runs_statement,
     sqlite3_connection,
 )
+from sqlstress.recording.slow_calls import SLOW_READ_S, LockOrders, SlowReads
 from sqlstress.sqlite_codes import BUSY, CONSTRAINT
 from sqlstress.target import OTHER_SQLITE
 
@@ -149,6 +148,7 @@ class FailedStatements:
         self._open_queries = OpenQueries()
         self._slow_reads = SlowReads()
         self._refused_writes = RefusedWrites(self.failures)
+        self._lock_orders = LockOrders()
         self._has_news = False
         """Whether SQLite refused a write in the current call, or a connection was closed in a transaction."""
         self._look_s = 0.0
@@ -335,9 +335,16 @@ class FailedStatements:
             )
 
         self.failures.add(kind, message, waited_s, examine)
+        if code & 0xFF == BUSY:
+            self._lock_orders.add_failure(history.steps[-1], kind, self._outer_line(sys._getframe(3)))
         if code & 0xFF in (BUSY, CONSTRAINT):
             self._has_news = True
             self._refused_writes.add(history, kind, *self._earlier_writes(history, earlier))
+
+    def _outer_line(self, frame: FrameType) -> str:
+        """Return the current line of the user's outermost function that led to `frame`; "" if unknown."""
+        calls = [*self.lines.active_calls(frame).items()]
+        return self.lines.text((calls[-1][0][1].co_filename, calls[-1][1])) if calls else ""
 
     def _earlier_query(self, sql: str, earlier: Sequence[TimedStep]) -> str:
         """Return the call's last query, with its line, that read the table of the write `sql`; or "".
@@ -531,6 +538,7 @@ class FailedStatements:
             self._open_queries.look(self._histories, self.line_text)
         begun_s = self.costs.begun_s
         self._slow_reads.end_call(self._histories, begun_s, self.line_text)
+        self._lock_orders.end_call(call, self._histories, begun_s, self.line_text)
         if self._open_transactions.end_call(call, self._histories, begun_s, returned=returned):
             self.looks_up = True
 
@@ -562,6 +570,7 @@ class FailedStatements:
             *self._unclosed_records(),
             *self._open_queries.records(),
             *self._slow_reads.records(),
+            *self._lock_orders.records(),
             *self._open_transactions.not_committed(),
             *self._refused_writes.records(),
             *unlocked,

@@ -385,7 +385,7 @@ class History:
     def _note_unfinished(self, now_s: float) -> None:
         """Report a write with RETURNING that is still open and so kept the write lock until `now_s`.
 
-        The rows of the write were not all fetched. SQLite commits a write outside of a transaction only then.
+        The rows of the write were not all fetched. SQLite commits such a write after the last row.
         """
         connection = self.connection()
         steps = [step for step in self.steps if step[0] in _returning and not step[1]]

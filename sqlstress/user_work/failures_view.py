@@ -220,8 +220,10 @@ def _holder_sentence(group: Group, causes: Container[str | int]) -> str:
     """Return a sentence on the transaction that held the write lock; empty if it is unknown.
 
     `causes` has the keys of all causes, see `_finding_key`. If one is COMMIT_BEHIND_READER, the holder
-    probably waited in COMMIT for a reader, and the sentence says so.
+    probably waited in COMMIT for a reader, and the sentence says so. LOCK_ORDER is treated likewise.
     """
+    if LOCK_ORDER in causes:
+        return "Probably the holder itself waited for another file: cure that first."
     for hold in own_hold_findings(group):
         if hold.facts["work"] == UNFETCHED:
             return f"The holder is the open write of {hold.facts['at'] or hold.facts['statement']}."
@@ -271,6 +273,8 @@ def _explanation(failure: Failure, diagnosis: Diagnosis, holder: str, slow_reade
     if diagnosis.cause.name == DUPLICATE_KEY and failure.earlier_query:
         return _duplicate_key_text(failure.earlier_query)
     cure = diagnosis.cause.cure
+    if diagnosis.cause.name == LOCK_ORDER and failure.orders:
+        return f"{failure.orders}: each waits for the other until the timeout. {cure}"
     if diagnosis.cause.name == HELD_LONGER and holder:
         cure = holder
     if diagnosis.cause.name == COMMIT_BEHIND_READER and slow_reader and not failure.reader:
