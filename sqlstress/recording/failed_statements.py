@@ -57,6 +57,7 @@ from sqlstress.recording.connections import (
     written_schema,
 )
 from sqlstress.recording.failures import (
+    THIS_THREAD,
     UNKNOWN_CALLER,
     Caller,
     FailureCounter,
@@ -312,7 +313,7 @@ class FailedStatements:
                 state = _state_without_temporary(connection, earlier, refused)
             steps = transaction_steps(earlier) if was_open else []
             writes = [step[0] for step in steps if id(step) not in refused]
-            holder, blobs = self._holder(connection, history.name), history.open_blobs()
+            (holder, held_since), blobs = self._holder(connection, history.name), history.open_blobs()
             return FailureFacts(
                 timeout_ms=pragma(connection, "busy_timeout"),
                 journal=pragma(connection, "journal_mode"),
@@ -321,8 +322,8 @@ class FailedStatements:
                 began=began,
                 open_cursor=has_open_statement(connection, history.is_shared),
                 shared_cache="yes" if "cache=shared" in history.name else "no",
-                holder="this process" if holder else "",
-                held_since=str(holder or ""),
+                holder=holder,
+                held_since=held_since,
                 reader=self._open_query(connection, history.name) if statement_kind(sql) == "commit" else "",
                 scan=_slow_scan(connection, earlier, sql, refused) if is_write(sql) else "",
                 locking_mode=pragma(connection, "locking_mode"),
@@ -404,8 +405,8 @@ class FailedStatements:
                 return self.line_text(at) or short_sql(sql)
         return ""
 
-    def _holder(self, failed: Any, name: str) -> Transaction | None:
-        """Return the transaction with the write lock on another, idle connection of this process, or None.
+    def _holder(self, failed: Any, name: str) -> tuple[str, str]:
+        """Return the facts `holder` and `held_since` about another, idle connection of this process.
 
         `failed` is the connection of the failed statement, and `name` is the name of its database.
         """
@@ -413,15 +414,19 @@ class FailedStatements:
             connection = history.connection()
             if connection is failed or history.name != name:
                 continue
+            owner = THIS_THREAD if history.thread == get_ident() else "this process"
             for sql, _, at, *_ in history.open_blobs():
                 if is_write(sql):
-                    return Transaction("written", sql, self.line_text(at))
+                    return owner, str(Transaction("written", sql, self.line_text(at)))
             if not is_in_transaction(connection):
                 continue
             transaction = history.transaction()
+            if owner == THIS_THREAD:
+                state = _state_without_temporary(connection, history.steps, history.refused())
+                transaction = transaction._replace(state=state)
             if transaction.wrote and not runs_statement(history):
-                return transaction
-        return None
+                return owner, str(transaction)
+        return "", ""
 
     def _open_query(self, failed: Any, name: str) -> str:
         """Return a query with unfetched rows on another connection, with its line, as text; "" if unknown."""

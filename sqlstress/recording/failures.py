@@ -29,6 +29,8 @@ MAX_HISTORY = 50
 """Maximum number of a connection's last statements that are kept."""
 MAX_SQL = 100
 """Maximum length of the kept text of a statement, in characters."""
+THIS_THREAD = "this thread"
+"""Holder of the write lock: an idle connection of the waiting thread, which surely waits for itself."""
 IMPLICIT_BEGIN = "implicit BEGIN"
 """Text for the beginning of a transaction that began without BEGIN or SAVEPOINT."""
 READ_ONLY = " (read-only)"
@@ -100,7 +102,7 @@ class FailureFacts(NamedTuple):
     shared_cache: str
     """Whether the connection uses a shared cache: "yes" or "no"."""
     holder: str
-    """"this process" if an idle connection of this process held the write lock; else empty."""
+    """Holder of the write lock: THIS_THREAD or "this process" for an idle connection; else empty."""
     held_since: str = ""
     """Statement and line that began the transaction of `holder`; empty if `holder` is empty."""
     reader: str = ""
@@ -159,6 +161,9 @@ class Occurrences:
             name: next(filter(None, (getattr(facts, name) for facts in self.examined)), "")
             for name in ("lock_order", "repeated", "reader", "scan")
         }
+        for facts in self.examined:
+            if facts.holder == THIS_THREAD:
+                rare |= {"holder": THIS_THREAD, "held_since": facts.held_since}
         return {
             "code": str(kind.code),
             "at": kind.at,

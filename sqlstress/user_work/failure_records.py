@@ -22,6 +22,7 @@ from sqlstress.recording import (
     MOVED_CODES,
 )
 from sqlstress.recording.failure_facts import code_of, facts_of
+from sqlstress.recording.failures import THIS_THREAD
 from sqlstress.report.results import Check, Sighting
 from sqlstress.sqlite_codes import (
     CANTOPEN,
@@ -79,6 +80,8 @@ class Failure(NamedTuple):
 
     Empty if there is no such failure.
     """
+    is_own_thread: bool = False
+    """Whether the statement, at least once, waited for an idle connection of its own thread."""
     orders: str = ""
     """Text on two calls that lock the same two files in opposite orders by different connections; or empty.
 
@@ -88,11 +91,11 @@ class Failure(NamedTuple):
 
 def failures_of(group: Group) -> list[Failure]:
     """Return the group's failures, merged by statement, line and result code, most frequent first."""
-    merged: dict[tuple[object, ...], list[Failure]] = {}
+    similar: dict[tuple[object, ...], list[Failure]] = {}
     for sighting in sightings(group, FAILED_STATEMENT):
         failure = failure_of(sighting)
-        merged.setdefault((failure.code, failure.sql, failure.at), []).append(failure)
-    failures = with_shared_cache([*map(_merged, merged.values())])
+        similar.setdefault((failure.code, failure.sql, failure.at), []).append(failure)
+    failures = with_shared_cache([*map(merged, similar.values())])
     orders = [*sightings(group, LOCK_ORDER)]
     failures = [with_orders(with_opposite(failure, failures), orders) for failure in failures]
     return sorted(failures, key=lambda failure: -failure.times)
@@ -175,16 +178,21 @@ def failure_of(sighting: Sighting) -> Failure:
         traits.get("earlier_query", ""),
         traits.get("library", ""),
         traits.get("open_blob", ""),
+        is_own_thread=traits["holder"] == THIS_THREAD,
     )
 
 
-def _merged(failures: Sequence[Failure]) -> Failure:
+def merged(failures: Sequence[Failure]) -> Failure:
+    """Return the failures of a statement in several workers as one."""
     # Facts that cannot be summed are those of the worker with the most failures.
     largest = max(failures, key=lambda failure: failure.times)
     longest_ms = max(failure.longest_ms for failure in failures)
     for failure in failures:
         if failure.lock_order and not largest.lock_order:
             largest = largest._replace(facts=failure.facts, lock_order=failure.lock_order)
+        if failure.is_own_thread and not largest.is_own_thread:
+            facts = replace(largest.facts, holder="this process")
+            largest = largest._replace(facts=facts, held_since=failure.held_since, is_own_thread=True)
         largest = largest._replace(reader=largest.reader or failure.reader, scan=largest.scan or failure.scan)
     return largest._replace(
         times=sum(failure.times for failure in failures),

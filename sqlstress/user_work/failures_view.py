@@ -220,7 +220,8 @@ def _holder_sentence(group: Group, causes: Container[str | int]) -> str:
     """Return a sentence on the transaction that held the write lock; empty if it is unknown.
 
     `causes` has the keys of all causes, see `_finding_key`. If one is COMMIT_BEHIND_READER, the holder
-    probably waited in COMMIT for a reader, and the sentence says so. LOCK_ORDER is treated likewise.
+    probably waited in COMMIT for a reader, and the sentence says so. The holder may also have waited because
+    of LOCK_ORDER or WAITS_FOR_ITSELF.
     """
     if LOCK_ORDER in causes:
         return "Probably the holder itself waited for another file: cure that first."
@@ -233,6 +234,8 @@ def _holder_sentence(group: Group, causes: Container[str | int]) -> str:
     for query in sightings(group, OPEN_STATEMENT):
         if query.traits.get("blob") == "write":
             return f"The holder is the blob handle of {query.traits['at'] or query.what}: close it."
+    if WAITS_FOR_ITSELF in causes:
+        return "Probably the holder itself waited for its own process: cure that first."
     if COMMIT_BEHIND_READER in causes:
         return "Probably the holder itself waited in COMMIT for a reader: cure that first."
     if statement := _slow_rows_text(group, "write", 0):
