@@ -17,6 +17,8 @@ PlainObservation = tuple[str, str, int, str, dict[str, str]]
 """Observation of a worker process: topic, subject (such as a statement), count, example, facts by name."""
 FAILED_STATEMENT = "failed statement"
 """Report topic: statements that SQLite refused."""
+THIS_THREAD = "this thread"
+"""Holder of the write lock: an idle connection of the waiting thread, which surely waits for itself."""
 LEFT_OPEN, NOT_COMMITTED = "left open", "not committed"
 """Report topics: calls that returned in an open transaction; calls whose work was never committed."""
 CONNECT = "@connect"

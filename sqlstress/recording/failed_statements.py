@@ -32,6 +32,7 @@ from sqlstress.recording import (
     NO_LOCKS,
     SCHEMA_CHANGE,
     SPLIT,
+    THIS_THREAD,
     UNCLOSED,
     UNFETCHED,
     PlainObservation,
@@ -57,7 +58,6 @@ from sqlstress.recording.connections import (
     written_schema,
 )
 from sqlstress.recording.failures import (
-    THIS_THREAD,
     UNKNOWN_CALLER,
     Caller,
     FailureCounter,

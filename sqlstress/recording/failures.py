@@ -10,7 +10,7 @@ from time import perf_counter_ns
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from sqlstress.recording import FAILED_STATEMENT, PlainObservation
+from sqlstress.recording import FAILED_STATEMENT, THIS_THREAD, PlainObservation
 from sqlstress.recording.messages import group_key
 from sqlstress.sqlite_codes import name
 
@@ -29,8 +29,6 @@ MAX_HISTORY = 50
 """Maximum number of a connection's last statements that are kept."""
 MAX_SQL = 100
 """Maximum length of the kept text of a statement, in characters."""
-THIS_THREAD = "this thread"
-"""Holder of the write lock: an idle connection of the waiting thread, which surely waits for itself."""
 IMPLICIT_BEGIN = "implicit BEGIN"
 """Text for the beginning of a transaction that began without BEGIN or SAVEPOINT."""
 READ_ONLY = " (read-only)"

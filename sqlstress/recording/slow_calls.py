@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import permutations
+from itertools import product
 from math import inf
 from os.path import realpath
 from pathlib import Path
@@ -138,15 +138,16 @@ class LockOrders:
         `line_text` converts a position in code to text, such as "bank.py:27".
         """
         failed = {id(step): (kind, outer_line) for step, kind, outer_line in self._failed}
-        locks = [
-            (_file(history.name), lock)
-            for history in histories
-            if history.thread == get_ident() and not history.is_shared
-            for lock in _locks(history, begun_s)
-        ]
-        for (file, lock), (other_file, other) in permutations(locks, 2) if begun_s else ():
-            begun, ended = other.step[3:]
-            is_nested = lock.step[4] <= begun and ended <= lock.until_s and ended - begun >= MIN_WAIT_S
+        self._failed.clear()
+        own = [history for history in histories if history.thread == get_ident() and not history.is_shared]
+        names = {history.name for history in own}
+        if not begun_s or perf_counter() - begun_s < MIN_WAIT_S or len(names) < 2:
+            return
+        files = {name: _file(name) for name in names}
+        locks = [(files[history.name], lock) for history in own for lock in _locks(history, begun_s)]
+        waits = [(file, lock) for file, lock in locks if lock.step[4] - lock.step[3] >= MIN_WAIT_S]
+        for (file, lock), (other_file, other) in product(locks, waits):
+            is_nested = lock.step[4] <= other.step[3] and other.step[4] <= lock.until_s
             if file and other_file and file != other_file and is_nested:
                 kind, outer_line = failed.get(id(other.step), (None, ""))
                 order = LockOrder(
@@ -155,7 +156,6 @@ class LockOrders:
                 if kind:
                     order = order._replace(then_at=outer_line or order.then_at, sql=kind.sql, at=kind.at)
                 count_kind(self._orders, order)
-        self._failed.clear()
 
     def records(self) -> Iterator[PlainObservation]:
         """Yield an observation for each order, with the number of calls."""

@@ -20,9 +20,9 @@ from sqlstress.recording import (
     LOST_LOCKS,
     MOVED,
     MOVED_CODES,
+    THIS_THREAD,
 )
 from sqlstress.recording.failure_facts import code_of, facts_of
-from sqlstress.recording.failures import THIS_THREAD
 from sqlstress.report.results import Check, Sighting
 from sqlstress.sqlite_codes import (
     CANTOPEN,
