@@ -30,7 +30,7 @@ _CONDITIONS = {
     ("shared_cache", True): "`cache=shared`",
     ("exclusive", True): "`locking_mode=EXCLUSIVE`",
     ("repeated", True): "the same statement has failed before",
-    ("other_file", True): "the transaction holds another, attached file",
+    ("other_file", True): "the transaction holds another file",
     ("left_open", True): "an earlier call began the transaction",
     ("holder", "this process"): "the holder is idle in the same process",
 }

@@ -50,7 +50,7 @@ class Facts:
     holder: Literal["this process", "another process"] | None = None
     """Process that held the lock for which the statement waited."""
     other_file: bool | None = None
-    """Whether the transaction held the lock of one attached file while it waited for another file."""
+    """Whether the transaction held the lock of one file while it waited for another file."""
     left_open: bool | None = None
     """Whether an earlier call of the user's code began the transaction and returned without ending it."""
 
@@ -168,10 +168,10 @@ RULES: tuple[Rule, ...] = (
         "lock-order",
         (5,),
         Facts(waited="the timeout", other_file=True),
-        "The transaction held the lock of one attached file and waited for another, while a transaction with"
-        " the opposite order, or a long one, held that.",
-        "ATTACH the files in the same order everywhere and use BEGIN IMMEDIATE, which locks all. Or keep the"
-        " tables in one file.",
+        "The transaction held the lock of one file and waited for another, while a transaction with the"
+        " opposite order, or a long one, held that.",
+        "Lock files in the same order everywhere; BEGIN IMMEDIATE locks attached files in the order of"
+        " ATTACH. Or keep the tables in one file.",
     ),
     Rule(
         "waits-for-itself",

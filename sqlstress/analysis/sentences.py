@@ -1140,7 +1140,7 @@ def failed_statement(
     return f"{failed}. {explanation or 'The cause is unknown.'}{after}"
 
 
-_NO_LOCKS = "Other processes can then delete or overwrite the WAL, and acknowledged commits are lost."
+_NO_LOCKS = "Two processes can then write at once, or delete the WAL or journal, and commits are lost."
 
 
 @grave
@@ -1195,7 +1195,7 @@ def lost_locks(
     return (
         f"{at or 'A library'} opened {file} {plural(count, 'time')} while its process had a connection. "
         f"Closing the file drops SQLite's locks (POSIX). {_NO_LOCKS}{_consequences(errors)} Let nothing but "
-        "SQLite open it. A copy made so is no backup: it lacks what is only in -wal, and may be torn. Use "
+        "SQLite open it. A copy made so is no backup: it may be torn, or lack what is only in -wal. Use "
         "Connection.backup() or VACUUM INTO."
     )
 
@@ -1266,6 +1266,13 @@ def long_hold(
     work: str = "",
 ) -> str:
     where = f" ({at})" if at else f" (transaction begun at {began_at})" if began_at else ""
+    if work == "unfetched rows":
+        return (
+            f"{statement}{where} kept the write lock for {format_duration(seconds)} or longer "
+            f"({plural(count, 'time')}), because not all its rows were fetched: SQLite commits it only when "
+            "they are, or its cursor is closed. Until then no other connection can write, and a crash undoes "
+            "it. Call fetchall() at once."
+        )
     if work:
         scan = f" Its plan has {work}." if work.startswith("SCAN") else ""
         return (

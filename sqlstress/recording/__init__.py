@@ -6,7 +6,7 @@ sends its counts and facts to the parent process as observations, which become t
 - failed_statements: the recorder of a process
 - recorded_classes, history: subclasses of connections and cursors; the last statements of each connection
 - failures, failure_facts: counts of similar failed statements, and facts that `analysis.causes` needs
-- after_calls, call_costs, overlaps: records about whole calls of the user's functions
+- after_calls, call_costs, slow_calls, overlaps: records about whole calls of the user's functions
 - backups: restarts of backups in several steps
 - lost_locks: causes for the loss of SQLite's locks
 """
@@ -17,6 +17,8 @@ PlainObservation = tuple[str, str, int, str, dict[str, str]]
 """Observation of a worker process: topic, subject (such as a statement), count, example, facts by name."""
 FAILED_STATEMENT = "failed statement"
 """Report topic: statements that SQLite refused."""
+THIS_THREAD = "this thread"
+"""Holder of the write lock: an idle connection of the waiting thread, which surely waits for itself."""
 LEFT_OPEN, NOT_COMMITTED = "left open", "not committed"
 """Report topics: calls that returned in an open transaction; calls whose work was never committed."""
 CONNECT = "@connect"
@@ -62,6 +64,10 @@ MIN_HOLD_S, LONG_HOLD_S = 0.02, 0.1
 A hold of MIN_HOLD_S or longer is recorded. The report shows holds of LONG_HOLD_S or longer, and shorter
 recorded holds only if another transaction waited until its busy timeout.
 """
+LOCK_ORDER = "lock order"
+"""Report topic: calls that waited for the lock of a file while they held the lock of another file."""
+UNFETCHED = "unfetched rows"
+"""Reason for a long hold: a write with RETURNING stays open, because not all its rows were fetched."""
 IN_MEMORY = "in memory"
 """Report topic: connections to databases in memory, which only their process can see."""
 LOST_LOCKS = "lost locks"

@@ -21,7 +21,6 @@ from sqlstress.recording import (
     OPEN_STATEMENT,
     REPEATED,
     ROLLED_BACK,
-    SLOW_READ,
     PlainObservation,
 )
 from sqlstress.recording.callers import is_abandoned
@@ -49,8 +48,6 @@ LOOK_S = 0.05
 """Minimum time between two searches for queries with unfetched rows, in seconds."""
 LONG_OPEN_S = 0.2
 """Minimum time for which a query has unfetched rows, in seconds, to record the query as open."""
-SLOW_READ_S = 0.05
-"""Minimum time from a query to the call's next statement or end, in seconds, to record a slow read."""
 
 TASKS, CLOSED = "tasks", "closed"
 """Facts in observations of transactions that a call left open (LEFT_OPEN).
@@ -201,53 +198,6 @@ class OpenQueries:
         for (sql, at), seconds in self._open_statements.items():
             blob = {"blob": statement_kind(sql)} if is_blob(sql) else {}
             yield OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}", **blob}
-
-
-class SlowReads:
-    """Recorder of slow reads: statements whose rows the user's code probably processed for a long time.
-
-    A slow read is a query, or a write with RETURNING, that the call's next statement or end followed only
-    after SLOW_READ_S or more. If the code worked between the rows, the statement kept its lock during this
-    time. The recorder does not see when rows are fetched, so the report only uses a slow read if another
-    process waited for the lock.
-    """
-
-    def __init__(self) -> None:
-        self._longest: dict[tuple[str, str], float] = {}
-        """Longest time from a query to the next statement, in seconds, by SQL text and line."""
-
-    def end_call(
-        self, histories: Sequence[History], begun_s: float, line_text: Callable[[Caller | None], str]
-    ) -> None:
-        """Record the slow reads of the call by this thread that began at `begun_s`.
-
-        `line_text` converts a position in code to text, such as "bank.py:27".
-        """
-        now_s = perf_counter()
-        if not begun_s or now_s - begun_s < SLOW_READ_S:
-            return
-        for history in histories:
-            steps = [step for step in history.steps if step[3] >= begun_s and history.thread == get_ident()]
-            next_s = [*(step[3] for step in steps), now_s][1:]
-            for (sql, _, at, _, ended_s), until_s in zip(steps, next_s, strict=True):
-                if until_s - ended_s >= SLOW_READ_S and _returns_rows(sql, at):
-                    kind = short_sql(sql), line_text(at)
-                    if kind in self._longest or len(self._longest) < MAX_KINDS:
-                        self._longest[kind] = max(until_s - ended_s, self._longest.get(kind, 0.0))
-
-    def records(self) -> Iterator[PlainObservation]:
-        """Yield an observation for each statement that was a slow read, with the longest time."""
-        for (sql, at), seconds in self._longest.items():
-            traits = {"at": at, "seconds": f"{seconds:.3g}", "kind": statement_kind(sql)}
-            yield SLOW_READ, sql, 1, "", traits
-
-
-def _returns_rows(sql: str, at: Caller | None) -> bool:
-    """Return whether a statement is a query, or a write with RETURNING outside of a transaction.
-
-    `at` is the calling position, which is None in an open transaction.
-    """
-    return statement_kind(sql) == "read" or (at is not None and is_write(sql) and "returning" in sql.lower())
 
 
 class RefusedWrites:

@@ -117,17 +117,17 @@ class LongHolds:
 
     def __init__(self) -> None:
         self._began_s = perf_counter()
-        self._kinds: dict[tuple[str, str, str], list[Hold]] = {}
+        self._kinds: dict[tuple[str, str, str, str], list[Hold]] = {}
         self._slow: dict[tuple[str, str, str], list[float]] = {}
         """CPU times of slow writes in seconds, by statement, line and table scan ("" if unknown or none)."""
 
-    def add(self, hold: Hold, at: str, began_at: str) -> None:
+    def add(self, hold: Hold, at: str, began_at: str = "", work: str = "") -> None:
         """Add a long hold of a transaction.
 
         If the first statement of the transaction took the lock, `at` is the line of this statement, and
-        `began_at` is "". Otherwise `began_at` is the line, and `at` is "".
+        `began_at` is "". Otherwise `began_at` is the line, and `at` is "". `work` is UNFETCHED or "".
         """
-        kind = (short_sql(hold.sql), at, began_at)
+        kind = (short_sql(hold.sql), at, began_at, work)
         if kind in self._kinds or len(self._kinds) < MAX_KINDS:
             self._kinds.setdefault(kind, []).append(hold)
 
@@ -146,7 +146,7 @@ class LongHolds:
         """
         elapsed_s = perf_counter() - self._began_s
         records: list[PlainObservation] = []
-        for (sql, at, began_at), holds in self._kinds.items():
+        for (sql, at, began_at, work), holds in self._kinds.items():
             held_s, outside_s = (sum(values) for values in zip(*(hold[1:] for hold in holds), strict=True))
             traits = {
                 "at": at,
@@ -155,6 +155,7 @@ class LongHolds:
                 "outside": f"{outside_s / held_s:.3g}",
                 "share": f"{outside_s / elapsed_s:.3g}",
                 "calls": str(calls),
+                **({"work": work} if work else {}),
             }
             records.append((LONG_HOLD, sql, len(holds), "", traits))
         for (sql, at, scan), seconds in self._slow.items():

@@ -19,7 +19,12 @@ from typing import Any
 from sqlstress.recording.failures import TimedStep, statement_kind, words_of, written_name
 
 _PROBE = "sqlstress_probe"
-"""Name of a collation whose replacement SQLite refuses while the connection has an open statement."""
+"""Name of a collation whose replacement SQLite refuses while the connection has an open statement.
+
+Also the name of a savepoint, which SQLite refuses while a write is open.
+"""
+_WRITING = 2
+"""Result of apsw's `txn_state`: state of a connection that holds the write lock."""
 
 
 def is_open(connection: Any) -> bool:
@@ -120,11 +125,24 @@ def has_open_statement(connection: Any, is_shared: bool) -> str:
     return "no"
 
 
-def reading_steps(connection: Any) -> Iterator[TimedStep]:
-    """Yield queries of a connection that may have unfetched rows: the last query of each cursor.
+def has_open_write(connection: Any) -> bool:
+    """Return whether a write outside of a transaction is open, because not all its rows were fetched."""
+    if not isinstance(connection, sqlite3.Connection):
+        with suppress(Exception):  # The connection was closed, or this apsw is too old.
+            return bool(connection.txn_state() == _WRITING)
+        return False
+    if has_open_statement(connection, is_shared=False) != "yes":
+        return False
+    try:
+        rows(connection, f"SAVEPOINT {_PROBE}")  # SQLite refuses it only if a write is open.
+    except sqlite3.Error as error:
+        return "statements in progress" in str(error)
+    rows(connection, f"RELEASE {_PROBE}")
+    return False
 
-    Queries in a transaction are left out.
-    """
+
+def cursor_steps(connection: Any) -> Iterator[TimedStep]:
+    """Yield the last statement outside of a transaction of each cursor of a connection."""
     is_frozen = gc.get_freeze_count() > 0
     gc.unfreeze()  # get_objects() hides frozen objects, which are those from before the measurement.
     cursors = [value for value in gc.get_objects() if hasattr(type(value), "_sqlstress_step")]
@@ -132,8 +150,16 @@ def reading_steps(connection: Any) -> Iterator[TimedStep]:
         gc.freeze()
     for cursor in cursors:
         step = getattr(cursor, "_sqlstress_step", None)
-        if step and getattr(cursor, "connection", None) is connection and statement_kind(step[0]) == "read":
+        if step and getattr(cursor, "connection", None) is connection:
             yield step
+
+
+def reading_steps(connection: Any) -> Iterator[TimedStep]:
+    """Yield queries of a connection that may have unfetched rows: the last query of each cursor.
+
+    Queries in a transaction are left out.
+    """
+    return (step for step in cursor_steps(connection) if statement_kind(step[0]) == "read")
 
 
 def _compare(left: str, right: str) -> int:

@@ -32,16 +32,16 @@ from sqlstress.recording import (
     NO_LOCKS,
     SCHEMA_CHANGE,
     SPLIT,
+    THIS_THREAD,
     UNCLOSED,
+    UNFETCHED,
     PlainObservation,
 )
 from sqlstress.recording.after_calls import (
     LOOK_S,
-    SLOW_READ_S,
     OpenQueries,
     OpenTransactions,
     RefusedWrites,
-    SlowReads,
 )
 from sqlstress.recording.backups import Backups
 from sqlstress.recording.call_costs import CallCosts, Hold, LongHolds
@@ -84,6 +84,7 @@ from sqlstress.recording.recorded_classes import (
     runs_statement,
     sqlite3_connection,
 )
+from sqlstress.recording.slow_calls import SLOW_READ_S, LockOrders, SlowReads
 from sqlstress.sqlite_codes import BUSY, CONSTRAINT
 from sqlstress.target import OTHER_SQLITE
 
@@ -148,6 +149,7 @@ class FailedStatements:
         self._open_queries = OpenQueries()
         self._slow_reads = SlowReads()
         self._refused_writes = RefusedWrites(self.failures)
+        self._lock_orders = LockOrders()
         self._has_news = False
         """Whether SQLite refused a write in the current call, or a connection was closed in a transaction."""
         self._look_s = 0.0
@@ -311,7 +313,7 @@ class FailedStatements:
                 state = _state_without_temporary(connection, earlier, refused)
             steps = transaction_steps(earlier) if was_open else []
             writes = [step[0] for step in steps if id(step) not in refused]
-            holder, blobs = self._holder(connection, history.name), history.open_blobs()
+            (holder, held_since), blobs = self._holder(connection, history.name), history.open_blobs()
             return FailureFacts(
                 timeout_ms=pragma(connection, "busy_timeout"),
                 journal=pragma(connection, "journal_mode"),
@@ -320,8 +322,8 @@ class FailedStatements:
                 began=began,
                 open_cursor=has_open_statement(connection, history.is_shared),
                 shared_cache="yes" if "cache=shared" in history.name else "no",
-                holder="this process" if holder else "",
-                held_since=str(holder or ""),
+                holder=holder,
+                held_since=held_since,
                 reader=self._open_query(connection, history.name) if statement_kind(sql) == "commit" else "",
                 scan=_slow_scan(connection, earlier, sql, refused) if is_write(sql) else "",
                 locking_mode=pragma(connection, "locking_mode"),
@@ -334,9 +336,16 @@ class FailedStatements:
             )
 
         self.failures.add(kind, message, waited_s, examine)
+        if code & 0xFF == BUSY:
+            self._lock_orders.add_failure(history.steps[-1], kind, self._outer_line(sys._getframe(3)))
         if code & 0xFF in (BUSY, CONSTRAINT):
             self._has_news = True
             self._refused_writes.add(history, kind, *self._earlier_writes(history, earlier))
+
+    def _outer_line(self, frame: FrameType) -> str:
+        """Return the current line of the user's outermost function that led to `frame`; "" if unknown."""
+        calls = [*self.lines.active_calls(frame).items()]
+        return self.lines.text((calls[-1][0][1].co_filename, calls[-1][1])) if calls else ""
 
     def _earlier_query(self, sql: str, earlier: Sequence[TimedStep]) -> str:
         """Return the call's last query, with its line, that read the table of the write `sql`; or "".
@@ -396,8 +405,8 @@ class FailedStatements:
                 return self.line_text(at) or short_sql(sql)
         return ""
 
-    def _holder(self, failed: Any, name: str) -> Transaction | None:
-        """Return the transaction with the write lock on another, idle connection of this process, or None.
+    def _holder(self, failed: Any, name: str) -> tuple[str, str]:
+        """Return the facts `holder` and `held_since` about another, idle connection of this process.
 
         `failed` is the connection of the failed statement, and `name` is the name of its database.
         """
@@ -405,15 +414,19 @@ class FailedStatements:
             connection = history.connection()
             if connection is failed or history.name != name:
                 continue
+            owner = THIS_THREAD if history.thread == get_ident() else "this process"
             for sql, _, at, *_ in history.open_blobs():
                 if is_write(sql):
-                    return Transaction("written", sql, self.line_text(at))
+                    return owner, str(Transaction("written", sql, self.line_text(at)))
             if not is_in_transaction(connection):
                 continue
             transaction = history.transaction()
+            if owner == THIS_THREAD:
+                state = _state_without_temporary(connection, history.steps, history.refused())
+                transaction = transaction._replace(state=state)
             if transaction.wrote and not runs_statement(history):
-                return transaction
-        return None
+                return owner, str(transaction)
+        return "", ""
 
     def _open_query(self, failed: Any, name: str) -> str:
         """Return a query with unfetched rows on another connection, with its line, as text; "" if unknown."""
@@ -447,6 +460,11 @@ class FailedStatements:
     def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
         sql, _, at, *_ = step
         self.holds.add_slow(sql, self.line_text(at), cpu_s, _scan(history.connection(), sql))
+        self.looks_up = True
+
+    def add_unfinished(self, step: TimedStep, seconds: float) -> None:
+        sql, _, at, *_ = step
+        self.holds.add(Hold(sql, seconds, seconds), self.line_text(at), work=UNFETCHED)
         self.looks_up = True
 
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
@@ -525,6 +543,7 @@ class FailedStatements:
             self._open_queries.look(self._histories, self.line_text)
         begun_s = self.costs.begun_s
         self._slow_reads.end_call(self._histories, begun_s, self.line_text)
+        self._lock_orders.end_call(call, self._histories, begun_s, self.line_text)
         if self._open_transactions.end_call(call, self._histories, begun_s, returned=returned):
             self.looks_up = True
 
@@ -556,6 +575,7 @@ class FailedStatements:
             *self._unclosed_records(),
             *self._open_queries.records(),
             *self._slow_reads.records(),
+            *self._lock_orders.records(),
             *self._open_transactions.not_committed(),
             *self._refused_writes.records(),
             *unlocked,

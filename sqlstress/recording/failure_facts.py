@@ -46,7 +46,7 @@ def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None
         shared_cache=yes_or_no.get(traits["shared_cache"]),
         exclusive=traits.get("locking_mode") == "exclusive",
         repeated=traits.get("repeated") == "yes",
-        holder=traits["holder"] or "another process",  # type: ignore[arg-type]
+        holder="this process" if traits["holder"] else "another process",
         left_open=bool(traits.get("opened_by")),
         # BEGIN IMMEDIATE locks all files, so its lock order alone does not show that two transactions wait
         # for each other.

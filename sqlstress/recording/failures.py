@@ -10,7 +10,7 @@ from time import perf_counter_ns
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from sqlstress.recording import FAILED_STATEMENT, PlainObservation
+from sqlstress.recording import FAILED_STATEMENT, THIS_THREAD, PlainObservation
 from sqlstress.recording.messages import group_key
 from sqlstress.sqlite_codes import name
 
@@ -100,7 +100,7 @@ class FailureFacts(NamedTuple):
     shared_cache: str
     """Whether the connection uses a shared cache: "yes" or "no"."""
     holder: str
-    """"this process" if an idle connection of this process held the write lock; else empty."""
+    """Holder of the write lock: THIS_THREAD or "this process" for an idle connection; else empty."""
     held_since: str = ""
     """Statement and line that began the transaction of `holder`; empty if `holder` is empty."""
     reader: str = ""
@@ -159,6 +159,9 @@ class Occurrences:
             name: next(filter(None, (getattr(facts, name) for facts in self.examined)), "")
             for name in ("lock_order", "repeated", "reader", "scan")
         }
+        for facts in self.examined:
+            if facts.holder == THIS_THREAD:
+                rare |= {"holder": THIS_THREAD, "held_since": facts.held_since}
         return {
             "code": str(kind.code),
             "at": kind.at,

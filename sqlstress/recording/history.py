@@ -20,7 +20,13 @@ from weakref import ref
 
 from sqlstress.recording import BLOCK, LONG_HOLD_S, MIN_HOLD_S, RELEASE
 from sqlstress.recording.call_costs import CallCosts, Hold, hold_of
-from sqlstress.recording.connections import is_in_transaction, is_open, pragma
+from sqlstress.recording.connections import (
+    cursor_steps,
+    has_open_write,
+    is_in_transaction,
+    is_open,
+    pragma,
+)
 from sqlstress.recording.failures import (
     IMPLICIT_BEGIN,
     MAX_HISTORY,
@@ -49,6 +55,8 @@ _ordinary: set[str] = set()
 
 If such a statement succeeds again, `History.end` is not called, to save time.
 """
+_returning: set[str] = set()
+"""SQL of writes with RETURNING that have run, shared by all connections."""
 _CLOSING = ("close", "__exit__", "__aexit__")
 """Functions by which a library, such as SQLAlchemy, closes a connection or session."""
 MAX_DEPTH = 20
@@ -106,6 +114,9 @@ class FactCollector(Protocol):
 
     def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
         """Record a write that used `cpu_s` seconds of CPU time while it held the write lock."""
+
+    def add_unfinished(self, step: TimedStep, seconds: float) -> None:
+        """Record a write whose rows were not all fetched, so that it kept the write lock for `seconds`."""
 
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
         """Record a PRAGMA that had no effect because `transaction` was open."""
@@ -183,6 +194,8 @@ class History:
         """Arguments of `add_split` for an inner block that has committed; None if there was no such block."""
         self._blobs: deque[tuple[ref[Any], TimedStep]] = deque(maxlen=MAX_HISTORY)
         """Last blob handles, each with its opening as a statement."""
+        self._unfinished: TimedStep | None = None
+        """Last open write with RETURNING that was reported; None before the first."""
         self._last_error = 0
         """`id()` of the last exception; 0 before the first. A reference would keep its frames alive."""
 
@@ -198,6 +211,8 @@ class History:
         # The last transaction cannot have been long if it began less than MIN_HOLD_S ago.
         if begun - self._began_s >= MIN_HOLD_S:
             self.end_transaction()
+            if _returning:
+                self._note_unfinished(begun)
         self._began_s = begun
         if self._was_long:
             self._began_cpu_s = thread_time()
@@ -243,7 +258,10 @@ class History:
         elif len(sql) <= MAX_ORDINARY_CHARS:
             if len(_ordinary) >= MAX_ORDINARY:
                 _ordinary.clear()
+                _returning.clear()
             _ordinary.add(sql)
+            if word in _ROW_WRITES and "returning" in sql.lower():
+                _returning.add(sql)
 
     def _check_pragma(self, sql: str) -> None:
         connection, setting = self.connection(), _SILENT.match(sql)
@@ -325,13 +343,15 @@ class History:
                 self.recorder.add_split(transaction, RELEASE, self.recorder.user_line(frame))
             return
         failed = {id(step) for _, step in self._failed}
-        writes = []
+        writes, has_begun = [], False
         for step in reversed(self.steps):
             sql, was_open, _, begun, _ = step
             if begun < self._costs.begun_s or words_of(sql)[0] in ("COMMIT", "END", "ROLLBACK"):
                 break
-            if not was_open and words_of(sql)[0] in _ROW_WRITES and id(step) not in failed:
+            # A write that began a transaction did not commit by itself: executescript committed it.
+            if not (was_open or has_begun) and words_of(sql)[0] in _ROW_WRITES and id(step) not in failed:
                 writes.append(step)
+            has_begun = was_open
         if len(writes) >= (1 if statement == "ROLLBACK" else 2):
             self.recorder.add_idle_end(statement, frame, writes[-1])
 
@@ -361,6 +381,23 @@ class History:
                 outside_s = max(0.0, hold.outside_s - elsewhere_s)
                 self.recorder.add_hold(hold._replace(outside_s=outside_s), steps[0])
         self._began_s = steps[-1][4]
+
+    def _note_unfinished(self, now_s: float) -> None:
+        """Report a write with RETURNING that is still open and so kept the write lock until `now_s`.
+
+        The rows of the write were not all fetched. SQLite commits such a write after the last row.
+        """
+        connection = self.connection()
+        steps = [step for step in self.steps if step[0] in _returning and not step[1]]
+        if not steps or steps[-1] is self._unfinished or now_s - steps[-1][4] < MIN_HOLD_S:
+            return
+        if self.is_shared or self.open_blobs() or not has_open_write(connection):
+            return
+        if len({step[0] for step in steps}) > 1:  # Only the cursors show which of the writes is open.
+            steps = [step for step in cursor_steps(connection) if step[0] in _returning]
+        self._unfinished = steps[-1] if len({step[0] for step in steps}) == 1 else None
+        if self._unfinished:
+            self.recorder.add_unfinished(self._unfinished, now_s - self._unfinished[4])
 
     def _report_slow_write(self, steps: Sequence[TimedStep]) -> None:
         """Report the longest write of a transaction if it used LONG_HOLD_S of CPU time or more.

@@ -39,6 +39,7 @@ from sqlstress.recording import (
     SCRIPT,
     SPLIT,
     UNCLOSED,
+    UNFETCHED,
 )
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import shortened
@@ -162,8 +163,8 @@ def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding
 def own_hold_findings(group: Group) -> Iterator[Finding]:
     """Yield findings on transactions of the user's own code that held the write lock for long.
 
-    The reason is a slow write, or work outside of SQLite. A transaction with a single long hold is left out:
-    the hold may be an accident of a busy machine.
+    The reason is a slow write, a write with unfetched rows, or work outside of SQLite. A transaction with a
+    single long hold is left out: the hold may be an accident of a busy machine.
     """
     failures = failures_of(group)
     waited_for = {failure.held_since for failure in failures}
@@ -177,7 +178,7 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
         count = sum(sighting.count for sighting in found)
         share = max(float(sighting.traits["share"]) for sighting in found)
         outside = float(longest.traits["outside"])
-        if float(longest.traits["seconds"]) < shortest_s:
+        if float(longest.traits["seconds"]) < (MIN_HOLD_S if work == UNFETCHED else shortest_s):
             continue
         if count < MIN_HOLDS or share < MIN_HOLD_SHARE or (outside < MIN_OUTSIDE and not work):
             continue

@@ -16,9 +16,11 @@ from sqlstress.analysis.group import Group, sightings
 from sqlstress.recording import (
     DAMAGE_CODES,
     FAILED_STATEMENT,
+    LOCK_ORDER,
     LOST_LOCKS,
     MOVED,
     MOVED_CODES,
+    THIS_THREAD,
 )
 from sqlstress.recording.failure_facts import code_of, facts_of
 from sqlstress.report.results import Check, Sighting
@@ -78,16 +80,25 @@ class Failure(NamedTuple):
 
     Empty if there is no such failure.
     """
+    is_own_thread: bool = False
+    """Whether the statement, at least once, waited for an idle connection of its own thread."""
+    orders: str = ""
+    """Text on two calls that lock the same two files in opposite orders by different connections; or empty.
+
+    One of the calls ran this statement in vain.
+    """
 
 
 def failures_of(group: Group) -> list[Failure]:
     """Return the group's failures, merged by statement, line and result code, most frequent first."""
-    merged: dict[tuple[object, ...], list[Failure]] = {}
+    similar: dict[tuple[object, ...], list[Failure]] = {}
     for sighting in sightings(group, FAILED_STATEMENT):
         failure = failure_of(sighting)
-        merged.setdefault((failure.code, failure.sql, failure.at), []).append(failure)
-    failures = with_shared_cache([*map(_merged, merged.values())])
-    return sorted((with_opposite(failure, failures) for failure in failures), key=lambda f: -f.times)
+        similar.setdefault((failure.code, failure.sql, failure.at), []).append(failure)
+    failures = with_shared_cache([*map(merged, similar.values())])
+    orders = [*sightings(group, LOCK_ORDER)]
+    failures = [with_orders(with_opposite(failure, failures), orders) for failure in failures]
+    return sorted(failures, key=lambda failure: -failure.times)
 
 
 def with_shared_cache(failures: list[Failure]) -> list[Failure]:
@@ -112,6 +123,31 @@ def with_opposite(failure: Failure, others: Sequence[Failure]) -> Failure:
             facts = replace(failure.facts, other_file=True)
             return failure._replace(facts=facts, opposite=other.at or "another line")
     return failure
+
+
+def with_orders(failure: Failure, orders: Sequence[Sighting]) -> Failure:
+    """Return the failure. If its call locked two files in the opposite order of a call, set `orders`.
+
+    The argument `orders` has observations of calls that waited for a second file (LOCK_ORDER).
+    """
+    for order in orders:
+        if (order.traits["sql"], order.traits["at"]) != (failure.sql, failure.at):
+            continue
+        files = order.traits["first"], order.traits["then"]
+        for other in sorted(orders, key=lambda other: not other.traits["sql"]):
+            if (other.traits["then"], other.traits["first"]) == files:
+                text = ", and ".join(sorted((_order_text(order), _order_text(other))))
+                return failure._replace(facts=replace(failure.facts, other_file=True), orders=text)
+    return failure
+
+
+def _order_text(order: Sighting) -> str:
+    traits = order.traits
+    # Two locks at the same line are those of a helper, which does not show the order.
+    is_shown = traits["first_at"] and traits["first_at"] != (traits["at"] or traits["then_at"])
+    began = f" ({traits['first_at']})" if is_shown else ""
+    then_at = f" ({traits['then_at']})" if traits["then_at"] else ""
+    return f"{order.what} locks {traits['first']}{began}, then {traits['then']}{then_at}"
 
 
 def failure_of(sighting: Sighting) -> Failure:
@@ -142,16 +178,21 @@ def failure_of(sighting: Sighting) -> Failure:
         traits.get("earlier_query", ""),
         traits.get("library", ""),
         traits.get("open_blob", ""),
+        is_own_thread=traits["holder"] == THIS_THREAD,
     )
 
 
-def _merged(failures: Sequence[Failure]) -> Failure:
+def merged(failures: Sequence[Failure]) -> Failure:
+    """Return the failures of a statement in several workers as one."""
     # Facts that cannot be summed are those of the worker with the most failures.
     largest = max(failures, key=lambda failure: failure.times)
     longest_ms = max(failure.longest_ms for failure in failures)
     for failure in failures:
         if failure.lock_order and not largest.lock_order:
             largest = largest._replace(facts=failure.facts, lock_order=failure.lock_order)
+        if failure.is_own_thread and not largest.is_own_thread:
+            facts = replace(largest.facts, holder="this process")
+            largest = largest._replace(facts=facts, held_since=failure.held_since, is_own_thread=True)
         largest = largest._replace(reader=largest.reader or failure.reader, scan=largest.scan or failure.scan)
     return largest._replace(
         times=sum(failure.times for failure in failures),

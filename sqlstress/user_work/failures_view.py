@@ -8,7 +8,7 @@ with a result code. Rules in `analysis.causes` find the cause from the failure's
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from typing import Any
 
 from sqlstress.analysis import failed, sentences
@@ -24,6 +24,7 @@ from sqlstress.recording import (
     SLOW_READ,
     SPLIT,
     UNCLOSED,
+    UNFETCHED,
 )
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import (
@@ -148,7 +149,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
         first, diagnosis = kinds[0]
         slow_reader, after = (
             _slow_rows_text(group, "read", first.waited_ms / 1000),
-            _calls_after(kinds, raised),
+            _calls_after(kinds, raised, half_done),
         )
         explanation = _explanation(first, diagnosis, holder, slow_reader)
         if after["repeated"] and explanation:
@@ -167,17 +168,20 @@ def failure_findings(group: Group) -> Iterator[Finding]:
         )
 
 
-def _calls_after(kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[str]) -> dict[str, Any]:
+def _calls_after(
+    kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[str], half_done: Collection[str]
+) -> dict[str, Any]:
     """Return two facts on what calls did after these failures, for the finding.
 
     "given_up" is the number of calls that returned without a commit. "repeated" is whether calls repeated
     their work and committed after each failure, so that no work was lost. `raised` has the names of errors
-    that ended calls.
+    that ended calls, and `half_done` the lines after whose failure calls may have done a part twice.
     """
     failures = [failure for failure, _ in kinds]
     given_up = sum(failure.given_up for failure in failures)
     is_raised = any(name(failure.code) in raised for failure in failures)
-    is_repeated = all(failure.repeated for failure in failures) and not is_raised and not given_up
+    is_whole = all(failure.repeated for failure in failures) and not half_done
+    is_repeated = is_whole and not is_raised and not given_up
     return {"given_up": given_up, "repeated": is_repeated}
 
 
@@ -216,15 +220,22 @@ def _holder_sentence(group: Group, causes: Container[str | int]) -> str:
     """Return a sentence on the transaction that held the write lock; empty if it is unknown.
 
     `causes` has the keys of all causes, see `_finding_key`. If one is COMMIT_BEHIND_READER, the holder
-    probably waited in COMMIT for a reader, and the sentence says so.
+    probably waited in COMMIT for a reader, and the sentence says so. The holder may also have waited because
+    of LOCK_ORDER or WAITS_FOR_ITSELF.
     """
+    if LOCK_ORDER in causes:
+        return "Probably the holder itself waited for another file: cure that first."
     for hold in own_hold_findings(group):
+        if hold.facts["work"] == UNFETCHED:
+            return f"The holder is the open write of {hold.facts['at'] or hold.facts['statement']}."
         return (
             f"The long transaction is that of {hold.facts['at'] or hold.facts['statement']}: make it shorter."
         )
     for query in sightings(group, OPEN_STATEMENT):
         if query.traits.get("blob") == "write":
             return f"The holder is the blob handle of {query.traits['at'] or query.what}: close it."
+    if WAITS_FOR_ITSELF in causes:
+        return "Probably the holder itself waited for its own process: cure that first."
     if COMMIT_BEHIND_READER in causes:
         return "Probably the holder itself waited in COMMIT for a reader: cure that first."
     if statement := _slow_rows_text(group, "write", 0):
@@ -265,6 +276,8 @@ def _explanation(failure: Failure, diagnosis: Diagnosis, holder: str, slow_reade
     if diagnosis.cause.name == DUPLICATE_KEY and failure.earlier_query:
         return _duplicate_key_text(failure.earlier_query)
     cure = diagnosis.cause.cure
+    if diagnosis.cause.name == LOCK_ORDER and failure.orders:
+        return f"{failure.orders}: each waits for the other until the timeout. {cure}"
     if diagnosis.cause.name == HELD_LONGER and holder:
         cure = holder
     if diagnosis.cause.name == COMMIT_BEHIND_READER and slow_reader and not failure.reader:

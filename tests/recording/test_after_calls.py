@@ -14,9 +14,9 @@ import sqlalchemy
 
 from sqlstress.analysis.causes import diagnose
 from sqlstress.recording import AFTER_COMMIT, FAILED_STATEMENT, LONG_HOLD_S, REPEATED, SLOW_READ
-from sqlstress.recording.after_calls import SLOW_READ_S
 from sqlstress.recording.failed_statements import FailedStatements
 from sqlstress.recording.failure_facts import facts_of
+from sqlstress.recording.slow_calls import SLOW_READ_S
 from tests.own_app import findings_of, line_of, measured
 from tests.recording.failing_programs import INSERT, SELECT, open_file
 

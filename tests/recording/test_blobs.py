@@ -96,7 +96,7 @@ def test_blob_that_holds_the_write_lock_is_named(
             other.execute(INSERT)
         blob.close()
     ((*_, traits),) = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
-    assert traits["holder"] == "this process"
+    assert traits["holder"] == "this thread"
     assert f"pic.data ({Path(__file__).name}:" in traits["held_since"]
 
 

@@ -35,11 +35,11 @@ from sqlstress.recording import (
 from sqlstress.recording.after_calls import LONG_OPEN_S, MIN_NEVER
 from sqlstress.recording.failed_statements import MIN_UNCLOSED, FailedStatements
 from sqlstress.recording.failure_facts import HANDLER_MS, facts_of
-from sqlstress.recording.failures import MAX_HISTORY, statement_kind, transaction_of
+from sqlstress.recording.failures import MAX_HISTORY, FailureFacts, statement_kind, transaction_of
 from sqlstress.report.results import Sighting
 from sqlstress.show.text import BRIEF
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT
-from sqlstress.user_work.failure_records import Failure, failure_of, with_opposite
+from sqlstress.user_work.failure_records import Failure, failure_of, merged, with_opposite
 from tests.own_app import HEAD, OPERATIONS, findings_of, line_of, measured
 from tests.recording.failing_programs import INSERT, TIMEOUT_S, open_file
 from tests.rows import thorough
@@ -672,6 +672,48 @@ def test_begin_immediate_locks_attached_files_in_one_order(file: Path, recorder:
     assert failures_in_opposite_order(file, recorder, "BEGIN IMMEDIATE") == []
 
 
+# A connection that waits for another connection of its own thread.
+
+
+@pytest.mark.parametrize(
+    ("work", "is_named"),
+    [(["BEGIN", INSERT], True), (["BEGIN", "CREATE TEMP TABLE u (x)"], False), ([], False)],
+    ids=["waits", "temporary_table", "never"],
+)
+def test_single_wait_for_itself_is_named_among_other_waits(
+    work: list[str], file: Path, recorder: FailedStatements, *, is_named: bool
+) -> None:
+    def log(holder: Any, *statements: str) -> None:
+        for sql in statements:
+            holder.execute(sql)
+        with suppress(sqlite3.OperationalError):
+            this.execute(INSERT)
+        if holder.in_transaction:
+            holder.execute("ROLLBACK")
+
+    unrecorded = sqlite3.Connection(file, isolation_level=None)
+    with closing(unrecorded), open_file(file) as this, open_file(file) as second:
+        for _ in range(3):
+            log(unrecorded, "BEGIN IMMEDIATE")
+        unrecorded.execute("BEGIN" if is_named else "BEGIN IMMEDIATE")
+        log(second, *work)
+    (record,) = [Sighting(*record) for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    assert record.count == 4
+    cause = diagnose(failure_of(record).code, failure_of(record).facts).cause
+    assert cause and cause.name == ("waits-for-itself" if is_named else "held-longer")
+
+
+@pytest.mark.parametrize(("holder", "is_named"), [("this thread", True), ("this process", False)])
+def test_wait_of_one_worker_for_itself_is_named_among_all(holder: str, *, is_named: bool) -> None:
+    traits = dict.fromkeys(FailureFacts._fields, "") | {"code": "5", "at": "a.py:1", "timeout_ms": "200"}
+    traits |= {"waited_ms": "200", "longest_ms": "200"}
+    own = {**traits, "holder": holder, "held_since": "BEGIN (a.py:9)"}
+    seen = [Sighting(FAILED_STATEMENT, INSERT, count, "", given) for count, given in ((9, traits), (1, own))]
+    failure = merged([failure_of(sighting) for sighting in seen])
+    assert (failure.times, failure.held_since) == (10, "BEGIN (a.py:9)" * is_named)
+    assert failure.facts.holder == ("this process" if is_named else "another process")
+
+
 # PRAGMAs that have no effect in a transaction.
 
 
@@ -783,6 +825,17 @@ def test_end_without_a_transaction_is_recorded(
         first = add_two.__code__.co_firstlineno + 1
         assert traits["at"] == f"{Path(__file__).name}:{first + 3}"
         assert traits["write"] == f"INSERT INTO t VALUES (N) ({Path(__file__).name}:{first})"
+
+
+def test_rollback_after_executescript_means_no_autocommit_mode(
+    file: Path, recorder: FailedStatements
+) -> None:
+    """The script committed the write: another finding names the script."""
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(INSERT)
+        connection.executescript(INSERT)
+        connection.rollback()
+    assert not [record for record in recorder.records() if record[0] == NO_EFFECT]
 
 
 def test_rollback_on_a_shared_connection_is_not_recorded(file: Path, recorder: FailedStatements) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 import apsw
 import pytest
 
-from sqlstress.recording import LONG_HOLD, LONG_HOLD_S
+from sqlstress.recording import LONG_HOLD, LONG_HOLD_S, MIN_HOLD_S, UNFETCHED
 from sqlstress.recording.call_costs import Hold, hold_of
 from sqlstress.recording.failed_statements import FailedStatements
-from sqlstress.recording.failures import TimedStep
+from sqlstress.recording.failures import TimedStep, short_sql
 from tests.own_app import findings_of, measured
 from tests.recording.failing_programs import INSERT, open_file
 
@@ -150,6 +150,110 @@ def test_time_of_statements_is_not_outside_of_sqlite() -> None:
     ]
     assert hold_of(steps) == Hold(INSERT, 6.0, 1.0)
     assert hold_of(steps[:1]) is None
+
+
+# Writes with RETURNING whose rows are not all fetched.
+
+TAKE = "UPDATE t SET x = x + 100 WHERE x < 2 RETURNING x"
+
+
+def opened_by(library: str, file: Path) -> Any:
+    """Return a connection in autocommit mode."""
+    return apsw.Connection(str(file)) if library == "apsw" else sqlite3.connect(file, isolation_level=None)
+
+
+@pytest.mark.parametrize("library", ["sqlite3", "apsw"])
+@pytest.mark.parametrize("fetch", ["fetchone", "fetchall"])
+def test_write_with_unfetched_rows_keeps_the_lock(
+    library: str, fetch: str, file: Path, recorder: FailedStatements
+) -> None:
+    with closing(opened_by(library, file)) as connection:
+        cursor = connection.cursor()
+        for _ in range(2):
+            cursor.execute(TAKE)
+            line = sys._getframe().f_lineno - 1
+            getattr(cursor, fetch)()
+            time.sleep(2 * MIN_HOLD_S)
+            connection.execute("SELECT 1").fetchall()
+            connection.execute("UPDATE t SET x = 0").close()
+    found = holds(recorder)
+    assert [(sql, count) for sql, count, _ in found] == [(short_sql(TAKE), 2)] * (fetch == "fetchone")
+    for _, _, traits in found:
+        assert (traits["at"], traits["work"]) == (f"{Path(__file__).name}:{line}", UNFETCHED)
+        assert 2 * MIN_HOLD_S <= float(traits["seconds"]) < 1
+
+
+@pytest.mark.parametrize("library", ["sqlite3", "apsw"])
+@pytest.mark.parametrize(
+    "begin", ["SELECT 1", "BEGIN IMMEDIATE"], ids=["finished_and_query_open", "in_a_transaction"]
+)
+def test_write_is_not_blamed_for_an_open_query_or_transaction(
+    library: str, begin: str, file: Path, recorder: FailedStatements
+) -> None:
+    with closing(opened_by(library, file)) as connection:
+        connection.execute(begin)
+        cursor, query = connection.cursor(), connection.cursor()
+        cursor.execute(TAKE)
+        cursor.fetchone() if connection.in_transaction else cursor.fetchall()
+        query.execute("SELECT x FROM t")
+        query.fetchone()
+        time.sleep(2 * MIN_HOLD_S)
+        connection.execute("SELECT 1").fetchall()
+        rest = query.fetchall()
+        cursor.fetchall()
+        if connection.in_transaction:
+            connection.execute("COMMIT")
+    assert len(rest) == 8, "the open query goes on"
+    assert not [sql for sql, _, traits in holds(recorder) if traits.get("work") == UNFETCHED]
+
+
+@pytest.mark.parametrize("library", ["sqlite3", "apsw"])
+def test_open_write_is_found_among_several_by_its_cursor(
+    library: str, file: Path, recorder: FailedStatements
+) -> None:
+    other = "UPDATE t SET x = x + 1 WHERE x >= 2 RETURNING x"
+    with closing(opened_by(library, file)) as connection:
+        cursor = connection.cursor()
+        cursor.execute(TAKE)
+        cursor.fetchone()
+        connection.execute(other).fetchall()
+        time.sleep(2 * MIN_HOLD_S)
+        connection.execute("SELECT 1").fetchall()
+    assert [sql for sql, *_ in holds(recorder)] == [short_sql(TAKE)]
+
+
+CLAIMS = """
+import time
+import apsw
+from sqlstress import connect, setup, transaction
+
+@setup
+def create(database):
+    apsw.Connection(database).execute("CREATE TABLE job (id INTEGER PRIMARY KEY, state INTEGER DEFAULT 0)")
+
+@connect
+def opened(database):
+    connection = apsw.Connection(database)
+    connection.set_busy_timeout(60000)
+    connection.execute("INSERT INTO job (state) VALUES (0), (0), (0), (0)")
+    return connection.cursor()
+
+@transaction
+def claim(cursor):
+    cursor.execute("UPDATE job SET state = state + 1 WHERE id = 2 RETURNING id")
+    cursor.fetchone()
+    time.sleep(0.03)
+"""
+
+
+@pytest.mark.parametrize("fetch", ["fetchone", "fetchall"])
+def test_report_names_the_write_with_unfetched_rows(tmp_path: Path, fetch: str) -> None:
+    report = measured(tmp_path, CLAIMS.replace("fetchone", fetch), "claims.py", concurrency=1, ops=8)
+    found = findings_of(report, "long-hold")
+    assert len(found) == (fetch == "fetchone")
+    for finding in found:
+        assert finding.facts["at"] == "claims.py:19"
+        assert "not all its rows were fetched" in finding.text and "Call fetchall()" in finding.text
 
 
 SLEEPS = f"""

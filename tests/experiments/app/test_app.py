@@ -564,7 +564,7 @@ def report(c):
             COPIES_FILE,
             "lost-locks",
             [
-                "copy made so is no backup: it lacks what is only in -wal",
+                "copy made so is no backup: it may be torn, or lack what is only in -wal",
                 "Connection.backup() or VACUUM INTO",
             ],
             marks=posix,

@@ -113,6 +113,49 @@ def test_advice_to_repeat_is_left_out_if_all_calls_repeat(repeated: int) -> None
     assert ("Repeat the transaction from BEGIN" in text) == (not repeated)
 
 
+def lock_order(call: str, *files: str, sql: str = "INSERT", at: str = "a.py:1") -> Sighting:
+    """Return the observation of a call that waited for the second of two files."""
+    traits = {"first": files[0], "then": files[1], "first_at": "a.py:3", "then_at": "a.py:4"}
+    return Sighting("lock order", call, 1, "", {**traits, "sql": sql, "at": at})
+
+
+@pytest.mark.parametrize(
+    ("other", "is_named"),
+    [
+        (lock_order("give_back", "b.db", "a.db"), True),
+        (lock_order("give_back", "b.db", "a.db", sql="", at=""), True),
+        (lock_order("give_back", "a.db", "b.db"), False),
+        (lock_order("give_back", "b.db", "c.db"), False),
+    ],
+    ids=["failed", "waited", "same_order", "other_file"],
+)
+def test_calls_that_lock_files_in_opposite_orders_are_named(other: Sighting, *, is_named: bool) -> None:
+    refused = failure(5, waited_ms="5000", longest_ms="5000", statement="begin")
+    elsewhere = replace(refused, what="DELETE", traits={**refused.traits, "at": "a.py:9"})
+    order = lock_order("order", "a.db", "b.db")
+    found = [
+        finding.text
+        for finding in advise(with_sightings(refused, elsewhere, order, other))
+        if finding.code == "failed-statement"
+    ]
+    both = (
+        "give_back locks b.db (a.py:3), then a.db (a.py:4), and order locks a.db (a.py:3), then b.db "
+        "(a.py:4): each waits for the other until the timeout. Lock files in the same order everywhere"
+    )
+    assert any(both in text for text in found) == is_named
+    assert ("the holder itself waited for another file" in found[-1]) == is_named
+
+
+@pytest.mark.parametrize("committed", ["", "COMMIT", "a.py:7"])
+def test_change_saves_more_than_time_if_calls_do_a_part_twice(committed: str) -> None:
+    waits = {"waited_ms": "5000", "longest_ms": "5000", "statement": "commit", "journal": "delete"}
+    traits = {"at": "a.py:1", "most": "1", "committed": committed}
+    twice = Sighting("repeated transactions", "pay", 3, "", traits)
+    findings = advise(with_sightings(failure(5, **waits, repeated_calls="9"), twice))
+    (text,) = (finding.text for finding in findings if finding.code == "failed-statement")
+    assert ("only saves time" in text) == (not committed)
+
+
 @pytest.mark.parametrize("is_split", [False, True])
 def test_caught_constraint_is_not_named_with_a_split_transaction(is_split: bool) -> None:
     split = Sighting("split transaction", "a.py:2", 3, "", {"at": "a.py:1", "way": "release"})

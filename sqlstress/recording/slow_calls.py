@@ -1,0 +1,193 @@
+"""Records after slow calls: slow reads, and the orders in which calls lock two database files.
+
+SQLite cannot see that two transactions wait for each other, each with the write lock of one file. The search
+runs only after calls that were slow or failed, so that other calls take no longer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from math import inf
+from os.path import realpath
+from pathlib import Path
+from threading import get_ident
+from time import perf_counter
+from typing import NamedTuple
+
+from sqlstress.recording import LOCK_ORDER, SLOW_READ, PlainObservation
+from sqlstress.recording.connections import is_in_transaction
+from sqlstress.recording.failures import (
+    MAX_KINDS,
+    Caller,
+    Kind,
+    TimedStep,
+    count_kind,
+    is_in_memory,
+    is_write,
+    short_sql,
+    statement_kind,
+    takes_write_lock,
+    transaction_steps,
+)
+from sqlstress.recording.history import History
+
+SLOW_READ_S = 0.05
+"""Minimum time from a query to the call's next statement or end, in seconds, to record a slow read."""
+MIN_WAIT_S = 0.05
+"""Minimum time for which a statement waited for the second file, in seconds, to record the order."""
+
+
+class SlowReads:
+    """Recorder of slow reads: statements whose rows the user's code probably processed for a long time.
+
+    A slow read is a query, or a write with RETURNING, that the call's next statement or end followed only
+    after SLOW_READ_S or more. If the code worked between the rows, the statement kept its lock during this
+    time. The recorder does not see when rows are fetched, so the report only uses a slow read if another
+    process waited for the lock.
+    """
+
+    def __init__(self) -> None:
+        self._longest: dict[tuple[str, str], float] = {}
+        """Longest time from a query to the next statement, in seconds, by SQL text and line."""
+
+    def end_call(
+        self, histories: Sequence[History], begun_s: float, line_text: Callable[[Caller | None], str]
+    ) -> None:
+        """Record the slow reads of the call by this thread that began at `begun_s`.
+
+        `line_text` converts a position in code to text, such as "bank.py:27".
+        """
+        now_s = perf_counter()
+        if not begun_s or now_s - begun_s < SLOW_READ_S:
+            return
+        for history in histories:
+            steps = [step for step in history.steps if step[3] >= begun_s and history.thread == get_ident()]
+            next_s = [*(step[3] for step in steps), now_s][1:]
+            for (sql, _, at, _, ended_s), until_s in zip(steps, next_s, strict=True):
+                if until_s - ended_s >= SLOW_READ_S and _returns_rows(sql, at):
+                    kind = short_sql(sql), line_text(at)
+                    if kind in self._longest or len(self._longest) < MAX_KINDS:
+                        self._longest[kind] = max(until_s - ended_s, self._longest.get(kind, 0.0))
+
+    def records(self) -> Iterator[PlainObservation]:
+        """Yield an observation for each statement that was a slow read, with the longest time."""
+        for (sql, at), seconds in self._longest.items():
+            traits = {"at": at, "seconds": f"{seconds:.3g}", "kind": statement_kind(sql)}
+            yield SLOW_READ, sql, 1, "", traits
+
+
+def _returns_rows(sql: str, at: Caller | None) -> bool:
+    """Return whether a statement is a query, or a write with RETURNING outside of a transaction.
+
+    `at` is the calling position, which is None in an open transaction.
+    """
+    return statement_kind(sql) == "read" or (at is not None and is_write(sql) and "returning" in sql.lower())
+
+
+class TakenLock(NamedTuple):
+    """Statement that took the write lock of a file, or failed to take it, and its transaction."""
+
+    step: TimedStep
+    first: TimedStep
+    """First statement of the transaction."""
+    until_s: float
+    """Last time at which the transaction had the lock; the end of `step` if the statement failed."""
+
+
+class LockOrder(NamedTuple):
+    """Order in which a call locked two files, with the statement that waited for the second file."""
+
+    call: str
+    """Name of the user's function."""
+    files: tuple[str, str]
+    """Names of the files, in order."""
+    first_at: str
+    """Line that began the transaction on the first file; empty if unknown."""
+    then_at: str
+    """Line of the user's outermost function at the second lock, or of the second statement."""
+    sql: str = ""
+    """SQL of the statement if it failed; empty if it got the lock."""
+    at: str = ""
+    """Line of the statement if it failed."""
+
+
+class LockOrders:
+    """Recorder of calls that waited for the lock of a file while they held the lock of another file."""
+
+    def __init__(self) -> None:
+        self._orders = Counter[LockOrder]()
+        self._failed: list[tuple[TimedStep, Kind, str]] = []
+        """Statements of the current call that waited in vain, each with the user's outermost line."""
+
+    def add_failure(self, step: TimedStep, kind: Kind, outer_line: str) -> None:
+        """Record a statement that got no lock. `outer_line` is the line of the user's outermost function."""
+        if step[4] - step[3] >= MIN_WAIT_S:
+            self._failed.append((step, kind, outer_line))
+
+    def end_call(
+        self,
+        call: str,
+        histories: Sequence[History],
+        begun_s: float,
+        line_text: Callable[[Caller | None], str],
+    ) -> None:
+        """Record the lock orders of a call of the function `call`, which began at `begun_s`.
+
+        `line_text` converts a position in code to text, such as "bank.py:27".
+        """
+        failed = {id(step): (kind, outer_line) for step, kind, outer_line in self._failed}
+        self._failed.clear()
+        own = [history for history in histories if history.thread == get_ident() and not history.is_shared]
+        names = {history.name for history in own}
+        if not begun_s or perf_counter() - begun_s < MIN_WAIT_S or len(names) < 2:
+            return
+        files = {name: _file(name) for name in names}
+        locks = [(files[history.name], lock) for history in own for lock in _locks(history, begun_s)]
+        waits = [(file, lock) for file, lock in locks if lock.step[4] - lock.step[3] >= MIN_WAIT_S]
+        for (file, lock), (other_file, other) in product(locks, waits):
+            is_nested = lock.step[4] <= other.step[3] and other.step[4] <= lock.until_s
+            if file and other_file and file != other_file and is_nested:
+                kind, outer_line = failed.get(id(other.step), (None, ""))
+                order = LockOrder(
+                    call, _names(file, other_file), line_text(lock.first[2]), line_text(other.first[2])
+                )
+                if kind:
+                    order = order._replace(then_at=outer_line or order.then_at, sql=kind.sql, at=kind.at)
+                count_kind(self._orders, order)
+
+    def records(self) -> Iterator[PlainObservation]:
+        """Yield an observation for each order, with the number of calls."""
+        for order, count in self._orders.items():
+            first, then = order.files
+            traits = {"first": first, "then": then, "first_at": order.first_at, "then_at": order.then_at}
+            yield LOCK_ORDER, order.call, count, "", {**traits, "sql": order.sql, "at": order.at}
+
+
+def _locks(history: History, begun_s: float) -> Iterator[TakenLock]:
+    """Yield the write locks that a connection took, or failed to take, since `begun_s`."""
+    refused, steps = history.refused(), [step for step in history.steps if step[3] >= begun_s]
+    is_open = is_in_transaction(history.connection())
+    while steps:
+        transaction = transaction_steps(steps)
+        del steps[-len(transaction) :]
+        for step in transaction:
+            if takes_write_lock(step[0]):
+                is_held = id(step) not in refused
+                until_s = inf if is_open else transaction[-1][4]
+                yield TakenLock(step, transaction[0], until_s if is_held else step[4])
+                if is_held:
+                    break
+        is_open = False
+
+
+def _file(name: str) -> str:
+    """Return the path of the database file that a connection was opened with; empty if it has no file."""
+    path = name.removeprefix("file:").partition("?")[0] if name.startswith("file:") else name
+    return "" if not path or is_in_memory(name) else realpath(path)
+
+
+def _names(file: str, other_file: str) -> tuple[str, str]:
+    names = Path(file).name, Path(other_file).name
+    return names if names[0] != names[1] else (file, other_file)
