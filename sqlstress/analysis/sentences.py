@@ -1126,6 +1126,7 @@ def failed_statement(
     message: str | None = None,
     explanation: str | None = None,
     given_up: int = 0,
+    swallowed_by: Sequence[str] = (),
     repeated: bool = False,
 ) -> str:
     where = f" ({at})" if at else ""
@@ -1134,6 +1135,12 @@ def failed_statement(
     errors = " or ".join((error, *more_errors))
     failed = f"{statement}{where}{more} failed {plural(count, 'time')} with {errors}{said}"
     calls = plural(given_up, "call")
+    if swallowed_by:
+        return (
+            f"{failed}. {calls} of {listing(swallowed_by)} caught the error and committed nothing after it: "
+            "this work is lost. Let the error through, or repeat the transaction until it succeeds. The "
+            f"following only makes the error rarer. {explanation or 'Its cause is unknown.'}"
+        )
     after = f" {calls} caught the error and committed nothing after it: this work is lost." * bool(given_up)
     if repeated:
         after += " All these calls repeated their work and committed it, so the change only saves time."

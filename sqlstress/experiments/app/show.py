@@ -396,7 +396,7 @@ def _explanation(what: str) -> str | None:
     """Return cause and remedy of the error `what`; None if its name does not show the cause."""
     code = code_in(what)
     cause = diagnose(code, Facts()).cause if code is not None else None
-    return f"{cause.cause} {cause.cure}" if cause else _MEANINGS.get(what)
+    return f"{cause.cause} {cause.advice}" if cause else _MEANINGS.get(what)
 
 
 def call_cost_findings(group: Group) -> Iterator[Finding]:
