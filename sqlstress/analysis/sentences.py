@@ -655,6 +655,12 @@ _SUSPICIONS = {
         "gives the id to a later row, which then looks known. Declare the id INTEGER PRIMARY KEY "
         "AUTOINCREMENT, or store a unique value."
     ),
+    "passed-over": (
+        "Rows of {table} are lost: a query reads the rows above the largest {kept} that it has seen, and "
+        "rows that are not above it were committed later. {steps} A value that is taken before the write "
+        "lock, such as a time, does not have the order of the commits. Follow an INTEGER PRIMARY KEY "
+        "AUTOINCREMENT id, which SQLite assigns under the write lock, or mark each row that was read."
+    ),
     "followed-id": (
         "{cause} of lost rows: {name} reads the rows of {table} above the last id that it has stored. "
         "{steps} Once the last row is deleted, SQLite gives its id again, to a row that is then passed over. "

@@ -93,16 +93,16 @@ class AppSource(UserSource):
         self.calls: Sequence[Callable[[Any], Any]] = [lambda _: None] * len(self.kinds)
         if place.stores:
             self.calls = self._load_calls(
-                place.directions(), place.where, f"{case.seed}:{salt}:{worker}", shared[-1]
+                place.directions(), place.where, f"{case.seed}:{salt}:{worker}", *shared[-2:]
             )
 
     def _load_calls(
-        self, directions: ConnectionInfo, where: Path, seed: str, words: Any
+        self, directions: ConnectionInfo, where: Path, seed: str, bounds: Any, words: Any
     ) -> list[Callable[[Any], Any]]:
         """Import the user's file and call @connect. Return the transactions; with --start, only @connect.
 
-        `seed` is for the user's random numbers, and `words` the shared memory of `Openings`. Raises
-        EnvironmentFailure if @connect fails, or if the file has changed.
+        `seed` is for the user's random numbers. `bounds` and `words` are the shared memory of `PassedRows`
+        and `Openings`. Raises EnvironmentFailure if @connect fails, or if the file has changed.
         """
         # Imported here: the measurement of sqlstress's own cost does not load these modules.
         from sqlstress.experiments.app.ledger import Ledger
@@ -124,6 +124,7 @@ class AppSource(UserSource):
             self._ledger = Ledger(where, self.worker)
         self._watch = ServerWatch(address) if self.case.server else FileWatch(address, self._ledger)
         statements = self._watch_statements(address)
+        statements.passed_rows.share(bounds, self.worker)
         self._modules = frozenset(sys.modules)
         declarations = import_declarations(spec.file)
         if not spec.situation and tuple(declarations.transactions) != self.kinds:
