@@ -109,12 +109,12 @@ def awaiting_task() -> Any:
 
 
 _EXECUTORS_WORK = "_WorkItem"
-"""Class of a function that a thread of an executor runs, as by `asyncio.to_thread`, with its future."""
+"""Class of a function that a thread of an executor runs, as by asyncio.to_thread, with its future."""
 
 
 def _futures_behind(future: Any) -> Iterator[Any]:
     """Yield the asyncio futures that get the result of a future of an executor."""
-    # `asyncio.wrap_future` connects the two futures by a callback, which has both in its closure.
+    # asyncio.wrap_future connects the two futures by a callback, which has both in its closure.
     for callback in [*future._done_callbacks]:
         for cell in getattr(callback, "__closure__", None) or ():
             if hasattr(cell.cell_contents, "get_loop"):

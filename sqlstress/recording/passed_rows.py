@@ -46,7 +46,7 @@ _INSERT = re.compile(
 """Pattern of an INSERT of a row that refuses no row silently, with table, columns and values."""
 
 
-class _Reader(NamedTuple):
+class _FollowingQuery(NamedTuple):
     table: str
     column: str
     is_strict: bool
@@ -54,7 +54,7 @@ class _Reader(NamedTuple):
     parameter: int | str
 
 
-class _Insert(NamedTuple):
+class _RowInsert(NamedTuple):
     table: str
     columns: tuple[str, ...]
     """Names of the columns in order; empty if the statement does not name them."""
@@ -73,7 +73,7 @@ class PassedRows:
         self._memory: memoryview | None = None
         self._first = 0
         """Offset in `_memory` of this process's first bound."""
-        self._readers: dict[str, tuple[_Reader, int, str]] = {}
+        self._readers: dict[str, tuple[_FollowingQuery, int, str]] = {}
         """Readers of this process by SQL, each with the offset of its bound and its line."""
         self._bounds: dict[str, tuple[Value, int]] = {}
         """Last bound of each reader, and how often it has grown, by SQL. It grew -1 times if it ever fell."""
@@ -90,7 +90,7 @@ class PassedRows:
         self._searches = 0
 
     def share(self, memory: Any, worker: int) -> None:
-        """Publish bounds in shared memory from `bounds_memory`. `worker` is this process's number, from 1."""
+        """Publish bounds in shared memory of size `bounds_words`. `worker` is the number of this process."""
         self._memory = memoryview(memory).cast("B")
         self._first = (worker - 1) * SLOT_BYTES * SLOTS
 
@@ -103,9 +103,9 @@ class PassedRows:
         line of the user's code that runs the statement.
         """
         use = _use_of(sql) if self._memory and parameters else None
-        if isinstance(use, _Reader):
+        if isinstance(use, _FollowingQuery):
             return self._note_reader(sql, use, parameters, line, ordinary)
-        if isinstance(use, _Insert):
+        if isinstance(use, _RowInsert):
             self._inserts.setdefault(use.table, set()).add(sql)
             for column in {
                 reader.column for reader, *_ in self._readers.values() if reader.table == use.table
@@ -115,7 +115,7 @@ class PassedRows:
         return False
 
     def _note_reader(
-        self, sql: str, reader: _Reader, parameters: Any, line: Callable[[], str], ordinary: set[str]
+        self, sql: str, reader: _FollowingQuery, parameters: Any, line: Callable[[], str], ordinary: set[str]
     ) -> bool:
         if sql not in self._readers:
             if len(self._readers) >= SLOTS:
@@ -134,7 +134,7 @@ class PassedRows:
             self._publish(reader, self._readers[sql][1], None if is_back else value)
         return True
 
-    def _publish(self, reader: _Reader, offset: int, value: Value | None) -> None:
+    def _publish(self, reader: _FollowingQuery, offset: int, value: Value | None) -> None:
         """Publish the bound of a reader. `value` is None if the bound fell, so that no row is lost."""
         assert self._memory
         kind, text = (value[0], str(value[1])) if value else ("!", "")
@@ -147,7 +147,7 @@ class PassedRows:
     def _note_insert(
         self,
         sql: str,
-        insert: _Insert,
+        insert: _RowInsert,
         column: str,
         parameters: Any,
         connection: Any,
@@ -224,12 +224,12 @@ def _key(table: str, column: str) -> bytes:
 
 
 @lru_cache(1000)
-def _use_of(sql: str) -> _Reader | _Insert | None:
+def _use_of(sql: str) -> _FollowingQuery | _RowInsert | None:
     if match := _READER.fullmatch(sql):
         table, column, sign, parameter = match.groups()
         number = len(re.findall(_PARAMETER, sql[: match.start(4)]))
         is_simple = not re.search(r"\b(join|union|where.*where)\b|\(\s*select\b", sql, re.IGNORECASE)
-        reader = _Reader(_plain(table), _plain(column), sign == ">", _parameter(parameter, number))
+        reader = _FollowingQuery(_plain(table), _plain(column), sign == ">", _parameter(parameter, number))
         return reader if is_simple else None
     if match := _INSERT.fullmatch(sql):
         table, columns, values = match.groups()
@@ -239,7 +239,7 @@ def _use_of(sql: str) -> _Reader | _Insert | None:
             parameters.append(_parameter(value, number) if is_parameter else None)
             number += is_parameter
         names = tuple(map(_plain, columns.split(","))) if columns else ()
-        return _Insert(_plain(table), names, tuple(parameters))
+        return _RowInsert(_plain(table), names, tuple(parameters))
     return None
 
 
