@@ -77,8 +77,10 @@ class PassedRows:
         """Readers of this process by SQL, each with the offset of its bound and its line."""
         self._bounds: dict[str, tuple[Value, int]] = {}
         """Last bound of each reader, and how often it has grown, by SQL. It grew -1 times if it ever fell."""
+        self._followed: dict[str, set[str]] = {}
+        """Columns that the readers of this process follow, by table, in lower case."""
         self._inserts: dict[str, set[str]] = {}
-        """INSERTs by table, in lower case."""
+        """INSERTs into tables that no reader of this process followed then, by table."""
         self._last: dict[tuple[str, str, int], Value] = {}
         """Value of the last INSERT by SQL, column and thread."""
         self._unordered: set[tuple[str, str]] = set()
@@ -88,6 +90,10 @@ class PassedRows:
         self._lines: dict[str, str] = {}
         """Line of each INSERT that inserted a row that was passed over."""
         self._searches = 0
+        self._content = b""
+        """Content of `_memory` at the last INSERT."""
+        self._published_bounds: dict[bytes, list[tuple[Value, bool]]] = {}
+        """Result of `_published` by column, for `_content`."""
 
     def share(self, memory: Any, worker: int) -> None:
         """Publish bounds in shared memory of size `bounds_words`. `worker` is the number of this process."""
@@ -106,12 +112,12 @@ class PassedRows:
         if isinstance(use, _FollowingQuery):
             return self._note_reader(sql, use, parameters, line, ordinary)
         if isinstance(use, _RowInsert):
-            self._inserts.setdefault(use.table, set()).add(sql)
-            for column in {
-                reader.column for reader, *_ in self._readers.values() if reader.table == use.table
-            }:
+            columns = self._followed.get(use.table, ())
+            if not columns:
+                self._inserts.setdefault(use.table, set()).add(sql)
+            for column in columns:
                 self._note_insert(sql, use, column, parameters, connection, line)
-            return any(reader.table == use.table for reader, *_ in self._readers.values())
+            return bool(columns)
         return False
 
     def _note_reader(
@@ -122,6 +128,7 @@ class PassedRows:
                 return False
             offset = self._first + SLOT_BYTES * len(self._readers)
             self._readers[sql] = reader, offset, line()
+            self._followed.setdefault(reader.table, set()).add(reader.column)
             ordinary.difference_update(self._inserts.get(reader.table, ()))
         value = _value(parameters, reader.parameter)
         last, steps = self._bounds.get(sql, (value, 0))
@@ -178,7 +185,17 @@ class PassedRows:
         The result is empty if any bound ever fell.
         """
         assert self._memory
-        content, key, bounds = bytes(self._memory), _key(table, column), list[tuple[Value, bool]]()
+        content = bytes(self._memory)
+        if content != self._content:
+            self._content = content
+            self._published_bounds.clear()
+        key = _key(table, column)
+        if key not in self._published_bounds:
+            self._published_bounds[key] = self._bounds_in(content, key)
+        return self._published_bounds[key]
+
+    def _bounds_in(self, content: bytes, key: bytes) -> list[tuple[Value, bool]]:
+        bounds: list[tuple[Value, bool]] = []
         for offset in range(0, len(content), SLOT_BYTES):
             if not content.startswith(key, offset):
                 continue
