@@ -47,7 +47,9 @@ def page() -> str:
 
 
 def _row(rule: Rule) -> str:
-    return f"| {', '.join(map(_name, rule.codes))} | {', '.join(_facts(rule))} | {rule.cause} | {rule.cure} |"
+    return (
+        f"| {', '.join(map(_name, rule.codes))} | {', '.join(_facts(rule))} | {rule.cause} | {rule.advice} |"
+    )
 
 
 def _name(code: int) -> str:

@@ -68,6 +68,13 @@ class Rule(NamedTuple):
     """Text on the cause, in one or more sentences."""
     cure: str
     """Text on the cure, in one or more sentences."""
+    repetition: str = ""
+    """Sentence on the repetition of the transaction; only for programs that do not repeat it already."""
+
+    @property
+    def advice(self) -> str:
+        """Cure and repetition, as one text."""
+        return f"{self.cure} {self.repetition}".rstrip()
 
 
 RULES: tuple[Rule, ...] = (
@@ -155,7 +162,8 @@ RULES: tuple[Rule, ...] = (
         (5,),
         Facts(waited="at once", timeout="set", transaction="read"),
         "The transaction had read before its first write, and another connection was writing.",
-        "Begin with BEGIN IMMEDIATE. Repeat the transaction from BEGIN, never the statement alone.",
+        "Begin with BEGIN IMMEDIATE.",
+        "Repeat the transaction from BEGIN, never the statement alone.",
     ),
     Rule(
         "exclusive-mode",
@@ -201,7 +209,8 @@ RULES: tuple[Rule, ...] = (
         (517,),
         Facts(open_cursor=False),
         "The transaction had read before its first write, and another connection has committed since.",
-        "Begin with BEGIN IMMEDIATE. Repeat the transaction from BEGIN; no timeout helps.",
+        "Begin with BEGIN IMMEDIATE.",
+        "Repeat the transaction from BEGIN; no timeout helps.",
     ),
     Rule(
         "recovery",

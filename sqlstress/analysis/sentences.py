@@ -655,6 +655,12 @@ _SUSPICIONS = {
         "gives the id to a later row, which then looks known. Declare the id INTEGER PRIMARY KEY "
         "AUTOINCREMENT, or store a unique value."
     ),
+    "passed-over": (
+        "Rows of {table} are lost: a query reads the rows above the largest {kept} that it has seen, and "
+        "rows that are not above it were committed later. {steps} A value that is taken before the write "
+        "lock, such as a time, does not have the order of the commits. Follow an INTEGER PRIMARY KEY "
+        "AUTOINCREMENT id, which SQLite assigns under the write lock, or mark each row that was read."
+    ),
     "followed-id": (
         "{cause} of lost rows: {name} reads the rows of {table} above the last id that it has stored. "
         "{steps} Once the last row is deleted, SQLite gives its id again, to a row that is then passed over. "
@@ -1126,6 +1132,7 @@ def failed_statement(
     message: str | None = None,
     explanation: str | None = None,
     given_up: int = 0,
+    swallowed_by: Sequence[str] = (),
     repeated: bool = False,
 ) -> str:
     where = f" ({at})" if at else ""
@@ -1134,6 +1141,12 @@ def failed_statement(
     errors = " or ".join((error, *more_errors))
     failed = f"{statement}{where}{more} failed {plural(count, 'time')} with {errors}{said}"
     calls = plural(given_up, "call")
+    if swallowed_by:
+        return (
+            f"{failed}. {calls} of {listing(swallowed_by)} caught the error and committed nothing after it: "
+            "this work is lost. Let the error through, or repeat the transaction until it succeeds. The "
+            f"following only makes the error rarer. {explanation or 'Its cause is unknown.'}"
+        )
     after = f" {calls} caught the error and committed nothing after it: this work is lost." * bool(given_up)
     if repeated:
         after += " All these calls repeated their work and committed it, so the change only saves time."

@@ -47,7 +47,7 @@ def _explanation_lines(code: int, waited_s: float | None) -> list[str]:
     if not diagnosis.possible:
         return [f"{title}{when}: no known cause.", f"{MEASURING_COMMANDS} and counts the failures."]
     if diagnosis.cause:
-        return [f"{title}{when}: {diagnosis.cause.cause}", diagnosis.cause.cure]
+        return [f"{title}{when}: {diagnosis.cause.cause}", diagnosis.cause.advice]
     timeless = code == BUSY_SNAPSHOT or not any(rule.when.waited for rule in diagnosis.possible)
     if facts.waited or timeless:
         causes = [f"- {line}" for line in _candidates(diagnosis, MAX_CAUSES)]
@@ -70,7 +70,7 @@ def _candidates(diagnosis: Diagnosis, limit: int) -> list[str]:
     A rule names a cause and the facts that the cause needs. The rule with the fewest facts is the most
     general, so its cause is the likeliest. This rule is the last in `diagnosis`.
     """
-    return [f"{rule.cause} {rule.cure}" for rule in diagnosis.possible[::-1][:limit]]
+    return [f"{rule.cause} {rule.advice}" for rule in diagnosis.possible[::-1][:limit]]
 
 
 def facts_of_wait(waited_s: float | None) -> Facts:

@@ -74,7 +74,7 @@ def death_clause(exitcode: int | None) -> str:
         return ending
     (rule,) = rules_of(SIGBUS)
     cause = rule.cause[:1].lower() + rule.cause[1:]
-    return f"{ending} ({cause} {rule.cure.removesuffix('.')})"
+    return f"{ending} ({cause} {rule.advice.removesuffix('.')})"
 
 
 class Pool:

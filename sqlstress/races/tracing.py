@@ -49,7 +49,14 @@ from sqlstress.races.traced_statements import (
     TracedStatement,
     Write,
 )
-from sqlstress.recording.callers import CallSite, UserFrames, awaiting_task, is_background_thread, runner_id
+from sqlstress.recording.callers import (
+    CallSite,
+    UserFrames,
+    awaiting_task,
+    current_task,
+    is_background_thread,
+    runner_id,
+)
 from sqlstress.recording.connections import on_apsw_connection, rows
 from sqlstress.recording.failures import LEAD
 
@@ -313,12 +320,12 @@ class TracedConnection:
 
     def _note_runner(self, begins_transaction: bool) -> None:
         # Successive tasks in a transaction count as a single task: asyncio.wait_for makes a task for each
-        # statement.
-        task = awaiting_task()
-        continues = self._task is not None and (task in (None, self._task) or self._task.done())
-        if begins_transaction or not continues:
+        # statement. The statements of a task may run in its own thread and in helper threads.
+        known = None if begins_transaction else self._task
+        task = awaiting_task() or (current_task() if known else None)
+        if not known or not (task in (None, known) or known.done()):
             self._runner = id(task) if task else runner_id()
-        self._task = task or (None if begins_transaction else self._task)
+        self._task = task or known
 
     def _statement(self, sql: str) -> TracedStatement:
         events = self._explain(_RETURNING.sub("", sql)) if _EXPLAINABLE.match(sql) else []

@@ -7,6 +7,7 @@ sends its counts and facts to the parent process as observations, which become t
 - recorded_classes, history: subclasses of connections and cursors; the last statements of each connection
 - failures, failure_facts: counts of similar failed statements, and facts that `analysis.causes` needs
 - after_calls, call_costs, slow_calls, overlaps: records about whole calls of the user's functions
+- passed_rows: rows that a reader passes over, because they were committed late
 - backups: restarts of backups in several steps
 - lost_locks: causes for the loss of SQLite's locks
 """
@@ -33,6 +34,8 @@ SLOW_READ = "slow read"
 """Report topic: queries, or writes with RETURNING, with a long time until the call's next statement."""
 OVERLAP = "overlapping transactions"
 """Report topic: statements that ran in another thread's transaction, on a shared connection."""
+PASSED_OVER = "rows passed over"
+"""Report topic: INSERTs of rows with smaller values than a reader had already used to find new rows."""
 NO_EFFECT = "PRAGMA without effect"
 """Report topic: PRAGMAs that SQLite ignored, and COMMIT or ROLLBACK without an open transaction."""
 REPEATED = "repeated transactions"

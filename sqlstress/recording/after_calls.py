@@ -264,14 +264,14 @@ class RefusedWrites:
                 self._refused[at, AFTER_COMMIT] += 1
         self._open_commits.clear()
         if self._busy:
-            self._note_busy(histories, returned=returned)
+            self._note_busy(call, histories, returned=returned)
         if self._refused:
             self._note_repeats(call, histories, returned=returned)
 
-    def _note_busy(self, histories: Sequence[History], *, returned: bool) -> None:
+    def _note_busy(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
         for kind, failed_s in self._busy.items() if returned else ():
             is_repeated = any(history.has_committed_since(failed_s) for history in histories)
-            self._failures.end_call(kind, is_repeated=is_repeated)
+            self._failures.end_call(call, kind, is_repeated=is_repeated)
         self._busy.clear()
 
     def _note_repeats(self, call: str, histories: Sequence[History], *, returned: bool) -> None:

@@ -14,6 +14,7 @@ import sys
 import sysconfig
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -57,11 +58,12 @@ class CallSite(NamedTuple):
 
 def runner_id() -> int:
     """Return the id of the current asyncio task, or of the thread if no task is running."""
-    task = _task()
+    task = current_task()
     return id(task) if task else threading.get_ident()
 
 
-def _task() -> Any:
+def current_task() -> Any:
+    """Return the asyncio task that this thread runs; None if there is none."""
     if "asyncio" not in sys.modules:  # Without asyncio there are no tasks. The import is slow.
         return None
     import asyncio
@@ -85,20 +87,38 @@ def awaiting_task() -> Any:
     import asyncio
 
     futures: list[asyncio.Future[Any]] = []
+    works: list[Any] = []
     frame: FrameType | None = sys._getframe(1)
     while frame:
-        futures += [value for value in frame.f_locals.values() if isinstance(value, asyncio.Future)]
+        values = [*frame.f_locals.values()]
+        futures += [value for value in values if isinstance(value, asyncio.Future)]
+        works += [value.future for value in values if type(value).__name__ == _EXECUTORS_WORK]
         frame = frame.f_back
     deadline = time.monotonic() + _PATIENCE_S
-    while unfinished := [future for future in futures if not future.done()]:
+    while True:
+        awaited = [*futures, *(future for work in works for future in _futures_behind(work))]
+        unfinished = [future for future in awaited if not future.done()]
         for future in unfinished:
             for task in asyncio.all_tasks(future.get_loop()):
                 if getattr(task, "_fut_waiter", None) is future:
                     return task
-        if time.monotonic() > deadline:
-            break
+        is_submitting = works and "run_in_executor" in waiting_functions(_main_frame())
+        if not (unfinished or is_submitting) or time.monotonic() > deadline:
+            return None
         time.sleep(_LOOK_S)
-    return None
+
+
+_EXECUTORS_WORK = "_WorkItem"
+"""Class of a function that a thread of an executor runs, as by asyncio.to_thread, with its future."""
+
+
+def _futures_behind(future: Any) -> Iterator[Any]:
+    """Yield the asyncio futures that get the result of a future of an executor."""
+    # asyncio.wrap_future connects the two futures by a callback, which has both in its closure.
+    for callback in [*future._done_callbacks]:
+        for cell in getattr(callback, "__closure__", None) or ():
+            if hasattr(cell.cell_contents, "get_loop"):
+                yield cell.cell_contents
 
 
 def is_background_thread() -> bool:
@@ -265,7 +285,7 @@ def _is_count_read() -> bool:
     Return True in an asyncio task, and outside of the main thread: functions that wait for the result are not
     on the call stack.
     """
-    if threading.current_thread() is not threading.main_thread() or _task():
+    if threading.current_thread() is not threading.main_thread() or current_task():
         return True
     frame: FrameType | None = sys._getframe(1)
     while frame and not _function_counts(frame):

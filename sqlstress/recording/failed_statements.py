@@ -78,6 +78,7 @@ from sqlstress.recording.failures import (
 )
 from sqlstress.recording.history import History, Transaction
 from sqlstress.recording.overlaps import ActiveCalls, Overlaps
+from sqlstress.recording.passed_rows import PassedRows
 from sqlstress.recording.recorded_classes import (
     apsw_connection,
     apsw_cursor,
@@ -142,6 +143,7 @@ class FailedStatements:
         self.failures = FailureCounter()
         self.holds = LongHolds()
         self.overlaps = Overlaps(lines)
+        self.passed_rows = PassedRows()
         self._backups = Backups()
         self._no_effect = Counter[tuple[str, str, Transaction]]()
         """Number of PRAGMAs without effect, by statement, line and transaction."""
@@ -569,6 +571,7 @@ class FailedStatements:
             *self._schema_records(),
             *self._no_effect_records(),
             *self.overlaps.records(),
+            *self.passed_rows.records(),
             *self.holds.records(sum(self.costs.calls.values())),
             *self._backups.records(),
             *self._other_sqlite(),

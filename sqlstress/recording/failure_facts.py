@@ -71,4 +71,4 @@ def explain(sql: str, message: str, traits: Mapping[str, str]) -> str:
     code, at = code_of(int(traits["code"]), message), traits["at"]
     cause = diagnose(code, facts_of(traits, float(traits["waited_ms"]), timeout_ms)).cause
     failed = f"{sql}{f' ({at})' if at else ''} failed with {name(code)}."
-    return f"{failed} {cause.cause} {cause.cure}" if cause else failed
+    return f"{failed} {cause.cause} {cause.advice}" if cause else failed

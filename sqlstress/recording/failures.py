@@ -137,8 +137,10 @@ class Occurrences:
         self.count = 0
         self.waits_s: deque[float] = deque(maxlen=MAX_WAITS)
         self.longest_s = 0.0
-        self.given_up = self.repeated = 0
-        """Numbers of calls that returned after the failure: without, and with, a later commit."""
+        self.given_up = Counter[str]()
+        """Number of calls that returned after the failure without a later commit, by function."""
+        self.repeated = 0
+        """Number of calls that returned after the failure with a later commit."""
         self.examined: dict[FailureFacts, int] = {}
 
     def add(self, waited_s: float) -> None:
@@ -167,7 +169,8 @@ class Occurrences:
             "at": kind.at,
             "waited_ms": f"{median(self.waits_s) * 1000:.3g}",
             "longest_ms": f"{self.longest_s * 1000:.3g}",
-            "given_up": str(self.given_up),
+            "given_up": str(self.given_up.total()),
+            "given_up_by": ", ".join(call for call, _ in self.given_up.most_common()),
             "repeated_calls": str(self.repeated),
             **commonest._replace(**rare)._asdict(),
         }
@@ -199,14 +202,15 @@ class FailureCounter:
             facts = examine()
             occurrences.examined[facts] = occurrences.examined.get(facts, 0) + 1
 
-    def end_call(self, kind: Kind, *, is_repeated: bool) -> None:
-        """Count a call that returned after a failure of this kind.
+    def end_call(self, call: str, kind: Kind, *, is_repeated: bool) -> None:
+        """Count a call of the function `call` that returned after a failure of this kind.
 
         `is_repeated` is whether the call committed after the failure.
         """
         if occurrences := self._kinds.get(kind):
             occurrences.repeated += is_repeated
-            occurrences.given_up += not is_repeated
+            if not is_repeated:
+                occurrences.given_up[call] += 1
 
     def records(self) -> list[PlainObservation]:
         """Return each kind of failure with its count, first error message and most frequent facts."""

@@ -41,6 +41,7 @@ from sqlstress.recording.failures import (
     words_of,
 )
 from sqlstress.recording.overlaps import Overlaps, OverlapWatch
+from sqlstress.recording.passed_rows import PassedRows
 from sqlstress.sqlite_codes import BUSY, CONSTRAINT
 
 _SILENT = re.compile(r"\s*pragma\s+(?:\w+\.)?(foreign_keys|journal_mode)\s*[=(]\s*['\"]?(\w+)", re.IGNORECASE)
@@ -91,6 +92,7 @@ class FactCollector(Protocol):
 
     costs: CallCosts
     overlaps: Overlaps
+    passed_rows: PassedRows
     used_files: set[str]
     """Names of the databases on which statements other than PRAGMA ran."""
 
@@ -236,7 +238,7 @@ class History:
             self._uses = self._uses or self.recorder.overlaps.new_watch()
             self._uses.note(frame, frame.f_locals.get("statement"), in_transaction=connection.in_transaction)
 
-    def end(self, step: TimedStep, cursor: Any) -> None:
+    def end(self, step: TimedStep, cursor: Any, parameters: Any = ()) -> None:
         """Examine a statement after its success. Not necessary for statements in `ordinary`."""
         sql, was_open, _, begun, ended = step
         word, _ = words_of(sql)
@@ -255,13 +257,24 @@ class History:
             is_temporary = not _CHANGES_SCHEMA.match(sql)
             if not (was_open or is_temporary or is_in_transaction(self.connection())):
                 self.recorder.add_schema_change(step)
-        elif len(sql) <= MAX_ORDINARY_CHARS:
+        elif len(sql) <= MAX_ORDINARY_CHARS and not self._is_followed(sql, parameters, sys._getframe(1)):
             if len(_ordinary) >= MAX_ORDINARY:
                 _ordinary.clear()
                 _returning.clear()
             _ordinary.add(sql)
             if word in _ROW_WRITES and "returning" in sql.lower():
                 _returning.add(sql)
+
+    def _is_followed(self, sql: str, parameters: Any, frame: FrameType) -> bool:
+        """Return whether the statement reads or inserts rows by whose values a reader finds new rows."""
+        connection = self.connection() if self._is_sqlite3 else None
+        return connection is not None and self.recorder.passed_rows.note(
+            sql,
+            parameters,
+            connection,
+            lambda: self.recorder.line_text(self.recorder.user_line(frame)),
+            _ordinary,
+        )
 
     def _check_pragma(self, sql: str) -> None:
         connection, setting = self.connection(), _SILENT.match(sql)

@@ -191,7 +191,7 @@ def _recorded(
         if caller is not None:
             cursor._sqlstress_step = step
         if statement not in history.ordinary:
-            history.end(step, cursor)
+            history.end(step, cursor, args[1] if len(args) > 1 and not each_row else ())
         if split:
             history.recorder.add_split(split, SCRIPT, history.recorder.user_line(sys._getframe(1)))
         if each_row and caller is not None and not connection.in_transaction:
@@ -224,7 +224,7 @@ def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
         if caller is not None:
             cursor._sqlstress_step = step
         if statement not in history.ordinary:
-            history.end(step, cursor)
+            history.end(step, cursor, parameters)
         return cursor
 
     return execute

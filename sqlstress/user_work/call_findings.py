@@ -33,6 +33,7 @@ from sqlstress.recording import (
     NO_EFFECT,
     OPEN_STATEMENT,
     OVERLAP,
+    PASSED_OVER,
     REPEATED,
     ROLLED_BACK,
     SCHEMA_CHANGE,
@@ -291,6 +292,23 @@ def overlap_findings(group: Group) -> Iterator[Finding]:
             then=TracedStep(shortened(traits["then"], 60), traits["then_at"]),
             end=traits["end"] or None,
             end_at=traits["end_at"] or None,
+        )
+
+
+def passed_over_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each column by which a reader looks for new rows, and misses rows."""
+    kinds: dict[tuple[str, str], Sighting] = {}
+    for sighting in sightings(group, PASSED_OVER):
+        kinds.setdefault((sighting.traits["table"], sighting.traits["column"]), sighting)
+    for (table, column), found in list(kinds.items())[:MAX_CAUSES]:
+        yield Finding(
+            sentences.suspicion,
+            kind="passed-over",
+            transaction="",
+            table=table,
+            kept=column,
+            first=TracedStep(shortened(found.traits["reader"], 120), found.traits["reader_at"]),
+            then=TracedStep(shortened(found.what, 120), found.traits["at"]),
         )
 
 

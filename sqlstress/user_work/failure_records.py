@@ -75,6 +75,8 @@ class Failure(NamedTuple):
     """Library that ran the statement, such as "django"; empty if the user's code ran it directly."""
     open_blob: str = ""
     """Opening of a blob handle of the connection that was still open, with its line; or empty."""
+    given_up_by: tuple[str, ...] = ()
+    """User's functions whose calls returned without a commit after the statement had failed."""
     opposite: str = ""
     """Line of another failure that locked two of the files in `lock_order` the other way round.
 
@@ -178,6 +180,7 @@ def failure_of(sighting: Sighting) -> Failure:
         traits.get("earlier_query", ""),
         traits.get("library", ""),
         traits.get("open_blob", ""),
+        given_up_by=tuple(filter(None, traits.get("given_up_by", "").split(", "))),
         is_own_thread=traits["holder"] == THIS_THREAD,
     )
 
@@ -198,6 +201,7 @@ def merged(failures: Sequence[Failure]) -> Failure:
         times=sum(failure.times for failure in failures),
         longest_ms=longest_ms,
         given_up=sum(failure.given_up for failure in failures),
+        given_up_by=tuple(dict.fromkeys(call for failure in failures for call in failure.given_up_by)),
         repeated=sum(failure.repeated for failure in failures),
     )
 

@@ -53,8 +53,6 @@ _SAME_CURE = {"stale-snapshot": "read-before-write"}
 _NEXT_NUMBER = re.compile(r"\b(max|count)\s*\(|\border\s+by\b.*\bdesc\b", re.IGNORECASE)
 """Pattern of queries for the largest number or the count, from which programs make a new key."""
 NS_PER_MS = NS_PER_S // 1000
-_REPEAT = re.compile(r" Repeat the transaction from BEGIN[^.]*\.")
-"""Pattern of advice for calls that do not repeat their transaction."""
 LOCK_ORDER, WAITS_FOR_ITSELF = "lock-order", "waits-for-itself"
 COMMIT_BEHIND_READER, DUPLICATE_KEY, OPEN_BLOB = "commit-behind-reader", "duplicate-key", "open-blob"
 _UPGRADES = ("read-before-write", "stale-snapshot", "repeated-statement", "left-open-reads")
@@ -144,7 +142,10 @@ def failure_findings(group: Group) -> Iterator[Finding]:
         is_upgrade = bool(failure.at) and failure.at in upgrades and failure.code & 0xFF == BUSY
         if diagnosis.cause or not (is_upgrade or _statement_key(failure) in explained):
             by_cause.setdefault(_finding_key(failure, diagnosis), []).append((failure, diagnosis))
-    largest, holder = sorted(by_cause.values(), key=_cause_sort_key), _holder_sentence(group, by_cause)
+    holder = _holder_sentence(group, by_cause)
+    largest = sorted(by_cause.values(), key=_cause_sort_key)
+    if is_wrong:  # Lost work is a more probable cause of wrong data than the error itself.
+        largest.sort(key=lambda kinds: not _calls_after(kinds, raised, half_done)["swallowed_by"])
     for kinds in largest[:MAX_CAUSES]:
         first, diagnosis = kinds[0]
         slow_reader, after = (
@@ -152,8 +153,8 @@ def failure_findings(group: Group) -> Iterator[Finding]:
             _calls_after(kinds, raised, half_done),
         )
         explanation = _explanation(first, diagnosis, holder, slow_reader)
-        if after["repeated"] and explanation:
-            explanation = _REPEAT.sub("", explanation)
+        if explanation and diagnosis.cause and not (after["repeated"] or after["swallowed_by"]):
+            explanation = f"{explanation} {diagnosis.cause.repetition}".rstrip()
         yield Finding(
             sentences.failed_statement,
             statement=shortened(first.sql, 60),
@@ -171,18 +172,26 @@ def failure_findings(group: Group) -> Iterator[Finding]:
 def _calls_after(
     kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[str], half_done: Collection[str]
 ) -> dict[str, Any]:
-    """Return two facts on what calls did after these failures, for the finding.
+    """Return three facts on what calls did after these failures, for the finding.
 
-    "given_up" is the number of calls that returned without a commit. "repeated" is whether calls repeated
-    their work and committed after each failure, so that no work was lost. `raised` has the names of errors
-    that ended calls, and `half_done` the lines after whose failure calls may have done a part twice.
+    "given_up" is the number of calls that returned without a commit. "swallowed_by" has the functions of
+    these calls if most calls did so, and none raised the error. "repeated" is whether calls repeated their
+    work and committed after each failure, so that no work was lost. `raised` has the names of errors that
+    ended calls, and `half_done` the lines after whose failure calls may have done a part twice.
     """
     failures = [failure for failure, _ in kinds]
-    given_up = sum(failure.given_up for failure in failures)
+    given_up, repeated = (
+        sum(counts) for counts in zip(*((f.given_up, f.repeated) for f in failures), strict=True)
+    )
     is_raised = any(name(failure.code) in raised for failure in failures)
     is_whole = all(failure.repeated for failure in failures) and not half_done
-    is_repeated = is_whole and not is_raised and not given_up
-    return {"given_up": given_up, "repeated": is_repeated}
+    is_swallowed = given_up > repeated and not is_raised
+    functions = dict.fromkeys(call for failure in failures for call in failure.given_up_by)
+    return {
+        "given_up": given_up,
+        "swallowed_by": [*functions] if is_swallowed else [],
+        "repeated": is_whole and not is_raised and not given_up,
+    }
 
 
 def are_repeated(group: Group) -> bool:

@@ -51,6 +51,13 @@ def test_names_and_sentences_of_rules() -> None:
     assert {code for rule in RULES for code in rule.codes} <= {*NAMES, SIGBUS, TRANSACTION_ERROR}
 
 
+def test_repetition_is_separate_from_the_cure() -> None:
+    repeating = [rule for rule in RULES if rule.repetition]
+    assert [rule.name for rule in repeating] == ["read-before-write", "stale-snapshot"]
+    assert not any("Repeat the transaction" in rule.cure for rule in RULES)
+    assert all(rule.advice == f"{rule.cure} {rule.repetition}" for rule in repeating)
+
+
 def test_page_has_the_rules() -> None:
     assert page() == PAGE.read_text(encoding="utf-8")
 

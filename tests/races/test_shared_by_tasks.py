@@ -95,6 +95,60 @@ def test_tasks_with_a_lock_for_each_transaction_are_not_named(give: str, end: st
     assert shared(tmp_path, LOCK, give, end) == []
 
 
+IN_HELPER = """
+import asyncio, sqlite3
+from sqlstress import setup, connect, transaction
+
+working = set()
+
+@setup
+def make(database):
+    with sqlite3.connect(database) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("CREATE TABLE wallet (id INTEGER PRIMARY KEY, coins INTEGER)")
+        db.executemany("INSERT INTO wallet VALUES (?, 100)", [(n,) for n in range(5)])
+
+@connect
+def start(database):
+    db = sqlite3.connect(database, timeout=60, isolation_level=None, check_same_thread=False)
+    return asyncio.new_event_loop(), db
+
+async def gift(db, lock, begin_lock, person):
+    async with lock:
+        working.add(person)
+        async with begin_lock:
+            if not db.in_transaction:
+                await asyncio.to_thread(db.execute, "BEGIN IMMEDIATE")
+        db.execute("UPDATE wallet SET coins = coins - 1 WHERE id = ?", (person,))
+        await asyncio.sleep(0)
+        db.execute("UPDATE wallet SET coins = coins + 1 WHERE id = ?", (4 - person,))
+        working.discard(person)
+        if not working:
+            db.commit()
+
+async def serve(db):
+    lock, begin_lock = {lock}, asyncio.Lock()
+    await asyncio.gather(*(gift(db, lock, begin_lock, person) for person in range(4)))
+
+@transaction
+def requests(given):
+    loop, db = given
+    loop.run_until_complete(serve(db))
+"""
+"""Program whose tasks run BEGIN in a helper thread, and the other statements in the main thread."""
+
+
+@pytest.mark.parametrize(("lock", "is_mixed"), [(LOCK, False), (NO_LOCK, True)])
+def test_begin_in_a_helper_thread_belongs_to_its_task(lock: str, is_mixed: bool, tmp_path: Path) -> None:
+    file = tmp_path / "app" / "program.py"
+    file.parent.mkdir()
+    file.write_text(IN_HELPER.format(lock=lock), encoding="utf-8")
+    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=8, repeat=1, directory=tmp_path)
+    assert not findings_of(report, "not-rehearsed")
+    kinds = {finding.facts.get("kind") for finding in report.findings}
+    assert ("connection-mixed" in kinds) == is_mixed
+
+
 def left_open(tmp_path: Path, rescue: str) -> list[sqlstress.Finding]:
     """Return the findings on open transactions of a program whose tasks are cancelled in the middle."""
     library, file = tmp_path / "library", tmp_path / "app" / "program.py"

@@ -38,7 +38,7 @@ def test_cause_of_a_caught_failure(name: str, file: Path, recorder: FailedStatem
     assert diagnose(code_of(int(traits["code"]), message), facts).cause == rule
     assert count == (REPETITIONS if name == "repeated-statement" else 1)
     assert traits["at"].startswith("failing_programs.py:")
-    assert explain(sql, message, traits).endswith(f"{rule.cause} {rule.cure}")
+    assert explain(sql, message, traits).endswith(f"{rule.cause} {rule.advice}")
 
 
 def test_holder_in_the_same_process_is_named_with_its_line(file: Path, recorder: FailedStatements) -> None:

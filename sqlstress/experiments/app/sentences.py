@@ -15,7 +15,8 @@ MIN_SEVERAL = 1.5
 def busy_timeout(*, timeout: str, opened_with: str | None = None, waits: bool = False) -> str:
     contrast = f", although they were opened with {opened_with}" if opened_with else ""
     waits_text = (
-        "A checkpoint or a larger transaction can take longer. Use several seconds."
+        "A checkpoint or a larger transaction can take longer. Use several seconds, or repeat each refused "
+        "transaction."
         if waits
         else (
             'SQLite does not wait for a lock but returns "database is locked" at once. Use several '

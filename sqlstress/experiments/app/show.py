@@ -60,6 +60,7 @@ from sqlstress.user_work.call_findings import (
     open_findings,
     overlap_findings,
     own_hold_findings,
+    passed_over_findings,
     repeat_findings,
     schema_change_findings,
     split_findings,
@@ -396,7 +397,7 @@ def _explanation(what: str) -> str | None:
     """Return cause and remedy of the error `what`; None if its name does not show the cause."""
     code = code_in(what)
     cause = diagnose(code, Facts()).cause if code is not None else None
-    return f"{cause.cause} {cause.cure}" if cause else _MEANINGS.get(what)
+    return f"{cause.cause} {cause.advice}" if cause else _MEANINGS.get(what)
 
 
 def call_cost_findings(group: Group) -> Iterator[Finding]:
@@ -520,6 +521,7 @@ class AppShown(UserPresenter):
         own_hold_findings,
         backup_findings,
         unclosed_findings,
+        passed_over_findings,
         repeat_findings,
         failure_findings,
         suspicion_findings,

@@ -29,9 +29,11 @@ from sqlstress.experiments.app.ledger import SETUP_SQL, TABLE, acknowledged
 from sqlstress.experiments.app.openings import openings_memory
 from sqlstress.experiments.app.worker import open_calls
 from sqlstress.recording import CALL_COST, DELETED, LOST_LOCKS, NEVER, NOT_COMMITTED
+from sqlstress.recording.passed_rows import bounds_words
 from sqlstress.report import Check
 from sqlstress.report.results import MAX_COUNTEREXAMPLES
 from sqlstress.statistics.units import plural, verb
+from sqlstress.system.sharing import shared_array
 from sqlstress.user_work import database
 from sqlstress.user_work.loading import CONNECT, SETUP
 from sqlstress.user_work.parent import UserWork
@@ -72,7 +74,8 @@ class AppWork(UserWork):
         self._as_left: FileSnapshot | None = None
         self._missing: Path | None = None
         """The database, if the file did not exist before the load."""
-        self.shared = (*self.shared, openings_memory(case.concurrency))
+        processes = case.concurrency
+        self.shared = (*self.shared, shared_array("q", bounds_words(processes)), openings_memory(processes))
 
     def rehearsal_opening(self) -> Opener | None:
         return None if self.case.spec.situation else open_calls

@@ -93,16 +93,16 @@ class AppSource(UserSource):
         self.calls: Sequence[Callable[[Any], Any]] = [lambda _: None] * len(self.kinds)
         if place.stores:
             self.calls = self._load_calls(
-                place.directions(), place.where, f"{case.seed}:{salt}:{worker}", shared[-1]
+                place.directions(), place.where, f"{case.seed}:{salt}:{worker}", *shared[-2:]
             )
 
     def _load_calls(
-        self, directions: ConnectionInfo, where: Path, seed: str, words: Any
+        self, directions: ConnectionInfo, where: Path, seed: str, bounds: Any, words: Any
     ) -> list[Callable[[Any], Any]]:
         """Import the user's file and call @connect. Return the transactions; with --start, only @connect.
 
-        `seed` is for the user's random numbers, and `words` the shared memory of `Openings`. Raises
-        EnvironmentFailure if @connect fails, or if the file has changed.
+        `seed` is for the user's random numbers, `bounds` and `words` are shared memory of `PassedRows` and
+        `Openings`. Raises EnvironmentFailure if @connect fails, or if the file has changed.
         """
         # Imported here: the measurement of sqlstress's own cost does not load these modules.
         from sqlstress.experiments.app.ledger import Ledger
@@ -123,7 +123,7 @@ class AppSource(UserSource):
         if spec.ledger:
             self._ledger = Ledger(where, self.worker)
         self._watch = ServerWatch(address) if self.case.server else FileWatch(address, self._ledger)
-        statements = self._watch_statements(address)
+        statements = self._watch_statements(address, bounds)
         self._modules = frozenset(sys.modules)
         declarations = import_declarations(spec.file)
         if not spec.situation and tuple(declarations.transactions) != self.kinds:
@@ -157,8 +157,11 @@ class AppSource(UserSource):
             for name, function in declarations.transactions.items()
         ]
 
-    def _watch_statements(self, address: str) -> FailedStatements:
-        """Start to watch connections to SQLite, if the target is SQLite. Return the recorder of failures."""
+    def _watch_statements(self, address: str, bounds: Any) -> FailedStatements:
+        """Start to watch connections to SQLite, if the target is SQLite. Return the recorder of failures.
+
+        `bounds` is the shared memory of `PassedRows`.
+        """
         from sqlstress.recording.call_costs import CallCosts
         from sqlstress.recording.callers import UserFrames
         from sqlstress.recording.failed_statements import FailedStatements
@@ -166,6 +169,7 @@ class AppSource(UserSource):
 
         statements = FailedStatements(UserFrames(Path(self.case.spec.file).parent), CallCosts())
         self._statements, self._locks = statements, LostLocks(address, statements)
+        statements.passed_rows.share(bounds, self.worker)
         self._spare = [os.open(os.devnull, os.O_RDONLY) for _ in range(SPARE_DESCRIPTORS)]
         if not self.case.server:
             statements.install()

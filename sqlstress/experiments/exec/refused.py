@@ -146,7 +146,7 @@ def _causes(error: PrintedError, group: Group, time: FailureTime | None, *, has_
     # follow, the most general first. `diagnose` lists the most special first, so its order is reversed.
     from_usual_to_special = diagnosis.possible[::-1]
     possible = sorted(from_usual_to_special, key=_place_in_usual)
-    texts = [f"{rule.cause} {rule.cure}" for rule in possible]
+    texts = [f"{rule.cause} {rule.advice}" for rule in possible]
     if error.code == BUSY and not has_waited and not diagnosis.cause:
         texts = _busy_causes(error, possible, timeouts) or texts
     lengths = accumulate(map(len, texts))
@@ -165,7 +165,7 @@ def _busy_causes(error: PrintedError, possible: Sequence[Rule], timeouts: Timeou
     further = [rule for rule in possible if rule.name not in left_out]
     if timeouts.short:
         further = [rule for rule in further if rule.name == READ_BEFORE_WRITE]
-    return [*filter(None, [first]), *(f"{rule.cause} {rule.cure}" for rule in further)]
+    return [*filter(None, [first]), *(f"{rule.cause} {rule.advice}" for rule in further)]
 
 
 def _timeouts_in_text(group: Group) -> Timeouts:
@@ -215,7 +215,7 @@ def _place_in_usual(rule: Rule) -> int:
 (_DUPLICATE_RULE,) = rules_of(DUPLICATE)
 _RACE = (
     "With one process it did not fail: two commands had looked for the row, or read the same max(id), before "
-    f"either inserted its row. {_DUPLICATE_RULE.cure}"
+    f"either inserted its row. {_DUPLICATE_RULE.advice}"
 )
 _REPEATED_KEY = "It also fails with one process, so it is no race: the command inserts a key that exists."
 

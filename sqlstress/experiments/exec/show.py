@@ -142,7 +142,7 @@ def ended(group: Group) -> Iterator[Finding]:
         codes.pop("0", None)
     if codes:
         (bus_error,) = rules_of(SIGBUS)
-        sigbus = f"{bus_error.cause} {bus_error.cure}" if "SIGBUS" in codes else None
+        sigbus = f"{bus_error.cause} {bus_error.advice}" if "SIGBUS" in codes else None
         count = sum(codes.values())
         yield Finding(sentences.exit_codes, ended=count, commands=commands, codes=codes, sigbus=sigbus)
 

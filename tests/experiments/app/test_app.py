@@ -721,7 +721,10 @@ def work(c):
 transaction(work)
 """
 UPDATE, CHECKPOINT = "UPDATE t SET x = x + 1", "PRAGMA wal_checkpoint(RESTART)"
-LOST, REPEATED = "5 calls caught the error and committed nothing", "All these calls repeated their work"
+LOST, REPEATED = (
+    "5 calls of work caught the error and committed nothing",
+    "All these calls repeated their work",
+)
 
 
 @pytest.mark.parametrize(

@@ -156,13 +156,33 @@ def test_change_saves_more_than_time_if_calls_do_a_part_twice(committed: str) ->
     assert ("only saves time" in text) == (not committed)
 
 
+WAITED = {"statement": "write", **dict.fromkeys(("waited_ms", "longest_ms", "timeout_ms"), "20")}
+
+
+def with_wrong_data(*sightings: Sighting) -> Report:
+    """Return a report with sightings in whose trial a check of the user failed."""
+    report = with_sightings(*sightings)
+    wrong = Check(AFTER, "failed", 1, 1, ("a row is wrong",))
+    run = replace(report.runs[0], trials=(replace(report.runs[0].trials[0], verdict=Verdict((wrong,))),))
+    return replace(report, runs=(run,))
+
+
+@pytest.mark.parametrize(("repeated", "is_swallowed"), [(1, True), (5, False)])
+def test_swallowed_error_comes_before_its_cause(repeated: int, is_swallowed: bool) -> None:
+    swallowed = failure(5, **WAITED, given_up="4", given_up_by="count", repeated_calls=f"{repeated}")
+    other = replace(failure(5, statement="journal_mode", at="a.py:2"), count=20)
+    texts = [f.text for f in advise(with_wrong_data(swallowed, other)) if f.code == "failed-statement"]
+    words = "4 calls of count caught the error and committed nothing after it: this work is lost. Let the"
+    assert [words in text for text in texts] == [is_swallowed, False]
+    (text,) = (text for text in texts if "a.py:1" in text)
+    assert ("The following only makes the error rarer. The busy timeout was" in text) == is_swallowed
+
+
 @pytest.mark.parametrize("is_split", [False, True])
 def test_caught_constraint_is_not_named_with_a_split_transaction(is_split: bool) -> None:
     split = Sighting("split transaction", "a.py:2", 3, "", {"at": "a.py:1", "way": "release"})
-    report = with_sightings(failure(1555, statement="write"), *[split] * is_split)
-    wrong = Check(AFTER, "failed", 1, 1, ("a row is wrong",))
-    run = replace(report.runs[0], trials=(replace(report.runs[0].trials[0], verdict=Verdict((wrong,))),))
-    codes = [finding.code for finding in advise(replace(report, runs=(run,)))]
+    report = with_wrong_data(failure(1555, statement="write"), *[split] * is_split)
+    codes = [finding.code for finding in advise(report)]
     assert ("failed-statement" in codes) == (not is_split)
 
 
