@@ -340,7 +340,7 @@ Save = Callable[[Report], None]
 """Function that saves the report so far. It must not raise an exception."""
 
 
-SAVE_PAUSE_FACTOR = 20
+SAVE_PAUSE_FACTOR = 50
 """Least time between two saves of the report, as a multiple of the last save's time."""
 
 

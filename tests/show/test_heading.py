@@ -44,6 +44,13 @@ def uneven() -> Report:
     return replace(EXAMPLE, runs=(*others, replace(last, trials=last.trials[:2])))
 
 
+def limit_report() -> Report:
+    """Return a report of two passes, in which the last case met a limit in the first pass."""
+    *others, last = passes(2, repeat=2).runs
+    trial = replace(last.trials[0], outcome="limit")
+    return replace(EXAMPLE, runs=(*others, replace(last, trials=(trial,))))
+
+
 FIRST = EXAMPLE.runs[0]
 CHOSEN = Settings(busy_timeout_ms=500, cache_size=-2000, pragmas=(("temp_store", "memory"),))
 NORMAL = replace(FIRST.trials[0], effective={**FIRST.trials[0].effective, "synchronous": "normal"})
@@ -66,6 +73,7 @@ DESCRIBED = {
     "stopped after 2 of 5 passes": passes(2, repeat=5),
     "stopped after 1 of 5 passes": passes(1, repeat=5),
     "stopped within a pass": uneven(),
+    "a limit in the first pass": limit_report(),
     "seeds that differ": with_one(replace(FIRST, case=replace(FIRST.case, seed=8))),
 }
 DURABLE = {

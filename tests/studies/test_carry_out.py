@@ -82,7 +82,11 @@ def test_bench_is_opened_and_always_closed() -> None:
 
 @pytest.mark.parametrize(
     ("save_s", "saved_after"),
-    [(0.0, [*range(1, 26)]), (0.5 / SAVE_PAUSE_FACTOR, [*range(1, 26)]), (0.5, [1, 11, 21, 25])],
+    [
+        (0.0, [*range(1, 26)]),
+        (0.5 / SAVE_PAUSE_FACTOR, [*range(1, 26)]),
+        (9.5 / SAVE_PAUSE_FACTOR, [1, 11, 21, 25]),
+    ],
 )
 def test_report_is_saved_after_long_steps_and_at_the_end(save_s: float, saved_after: list[int]) -> None:
     study, saved = Counting(25), list[int]()

@@ -116,7 +116,7 @@ class StepSource(OrderedSource):
 
     def next_chunk(self, size: int) -> Chunk | None:
         timeout_s = getattr(self.case.spec, "timeout_s", None)
-        if timeout_s is not None:
+        if timeout_s is not None and self.seen.outcome == DONE:
             now = time.perf_counter_ns()
             # The time limit starts when the worker takes its first steps.
             self._until_ns = self._until_ns or now + timeout_s * NS_PER_S

@@ -53,6 +53,12 @@ def test_default_has_every_published_column_with_both_drivers() -> None:
     assert {case.repeat for case in methods_cases()} == {3}
 
 
+def test_default_compares_methods_with_as_many_allocated_rows() -> None:
+    cases = methods_cases(driver="sqlite3")
+    largest = {tricks: max(scales(cases, "allocate", tricks)) for tricks in ("BLK/n + TSC", "JSON", "SPC")}
+    assert largest == dict.fromkeys(largest, 300)
+
+
 def test_full_has_the_published_scales() -> None:
     cases = methods_cases(full=True, driver="sqlite3")
     assert scales(cases, "insert", "1b1") == [100, 1000, 10_000, 100_000]
@@ -117,11 +123,10 @@ def test_after_a_failure_at_a_smaller_scale_a_cell_is_needless(outcome: str, rea
     assert needless(CASE, runs) == f"1b1 {reason} at 100 already"
 
 
-def test_cell_that_timed_out_is_not_measured_again() -> None:
-    assert needless(CASE, [ran(CASE, "timeout")]) == "1b1 timed out at 1,000 already"
+@pytest.mark.parametrize(("outcome", "reason"), [("timeout", "timed out"), ("limit", "met a limit")])
+def test_cell_without_a_figure_is_not_measured_again(outcome: str, reason: str) -> None:
+    assert needless(CASE, [ran(CASE, outcome)]) == f"1b1 {reason} at 1,000 already"
     assert needless(CASE, [ran(CASE, "done")]) is None
-    # A limit is met at once, in each pass.
-    assert needless(CASE, [ran(CASE, "limit")]) is None
 
 
 @pytest.mark.parametrize(

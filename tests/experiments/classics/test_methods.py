@@ -131,6 +131,16 @@ def test_statement_that_ends_late_is_a_time_out_with_its_rows(
     assert ran.verdict().status == "ok"
 
 
+def test_statement_refused_late_is_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise ValueError("too many SQL variables")
+
+    ran = prepare_cell(cell("insert", "BLK", 30, timeout_s=1e-9), tmp_path)
+    monkeypatch.setattr(worker, "sql_operations", lambda *_: {"BLK": refuse})
+    work_as(ran, 1)
+    assert ran.outcome == LIMIT
+
+
 def test_any_other_error_of_sqlite_ends_the_worker(driver: str, tmp_path: Path) -> None:
     ran = prepare_cell(replace(cell("insert", "1b1", 30), driver=driver), tmp_path)
     with closing(sqlite3.connect(ran.path)) as connection, connection:

@@ -142,6 +142,10 @@ def test_wrong_table_is_rejected_with_the_reason() -> None:
     assert_golden_texts("methods-rejected.txt", found)
 
 
+def test_rows_of_two_possible_tables_together_are_rejected() -> None:
+    assert verdict([[[0], [1]]], 0, 1)[0] == "failed"
+
+
 def test_every_row_is_counted() -> None:
     check = check_rows("rows", (0, 1), [HALF], str)
     assert (check.name, check.status, check.checked) == ("rows", "ok", 2)
