@@ -73,7 +73,7 @@ def current_task() -> Any:
     return None
 
 
-_PATIENCE_S, _LOOK_S = 0.05, 0.0005
+_PATIENCE_S, _LOOK_S = 0.2, 0.0005
 
 
 def awaiting_task() -> Any:
@@ -96,13 +96,14 @@ def awaiting_task() -> Any:
         frame = frame.f_back
     deadline = time.monotonic() + _PATIENCE_S
     while True:
+        # Read this first: when the main thread has left run_in_executor, it has connected the futures.
+        is_submitting = works and "run_in_executor" in waiting_functions(_main_frame())
         awaited = [*futures, *(future for work in works for future in _futures_behind(work))]
         unfinished = [future for future in awaited if not future.done()]
         for future in unfinished:
             for task in asyncio.all_tasks(future.get_loop()):
                 if getattr(task, "_fut_waiter", None) is future:
                     return task
-        is_submitting = works and "run_in_executor" in waiting_functions(_main_frame())
         if not (unfinished or is_submitting) or time.monotonic() > deadline:
             return None
         time.sleep(_LOOK_S)

@@ -103,7 +103,7 @@ def test_sleep_without_the_write_lock_is_not_recorded(file: Path, recorder: Fail
         connection.execute("COMMIT")
         time.sleep(2 * LONG_HOLD_S)
         connection.execute(INSERT)
-    assert holds(recorder) == []
+    assert all(float(traits["seconds"]) < LONG_HOLD_S for *_, traits in holds(recorder))  # A slow disk
 
 
 SLOW = """
