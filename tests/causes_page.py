@@ -1,7 +1,5 @@
 """Write the table of causes in docs/locked.md: `python -m tests.causes_page`, after changing the rules."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """Tests of the Python API, as a program gets it that imports sqlstress."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

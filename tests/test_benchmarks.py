@@ -1,7 +1,5 @@
 """The benchmarks: their arithmetic, the loops that they compare with, and a tiny run of each sub-command."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

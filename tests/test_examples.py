@@ -3,8 +3,6 @@
 A test belongs to the example whose name starts the test's name. Each example needs a test.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

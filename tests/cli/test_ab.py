@@ -1,7 +1,5 @@
 """A/B tests through the command line: made-up slices that decide quickly, and a few real ones."""
 
-from __future__ import annotations
-
 import json
 import sys
 import sysconfig

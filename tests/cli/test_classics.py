@@ -1,7 +1,5 @@
 """Methods, keys and cycles as a user runs them: small, with real processes and files."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """Tests of the commands: their list, their options, their output."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

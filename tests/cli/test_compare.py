@@ -1,7 +1,5 @@
 """Tests of compare through the command line: arguments, refusals, imports."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

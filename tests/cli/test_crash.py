@@ -1,7 +1,5 @@
 """Crash tests through the command line: real writers, killed for real."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Commands as a user runs them: real programs on a copy of a real database, whose original is unchanged."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Tests of `sqlstress fleet` without a cluster."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Small real measurements through the command line."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests of the progress bar: its text, and that only terminals get it."""
 
-from __future__ import annotations
-
 import os
 import re
 import struct

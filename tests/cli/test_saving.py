@@ -1,7 +1,5 @@
 """Tests of -o: where reports are saved, in which form, and when."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Small real measurements with `--where`, which reports the use of their time."""
 
-from __future__ import annotations
-
 import sys
 from itertools import product
 from pathlib import Path

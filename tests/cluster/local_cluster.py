@@ -1,7 +1,5 @@
 """A real cluster on 127.0.0.1: a scheduler and workers, each a process that is ended by its own id."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

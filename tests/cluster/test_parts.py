@@ -1,7 +1,5 @@
 """Parts of a fleet that need no cluster."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """The workloads, and the possible damage of each of their files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product

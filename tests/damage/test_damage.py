@@ -1,7 +1,5 @@
 """Every checker reports changes of rows and of bytes in the files that real processes have written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The folder of a measurement, and the removal of folders whose owner is dead."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The pool of worker processes, their owner, and messages on failures; a few tests start real processes."""
 
-from __future__ import annotations
-
 import sqlite3
 import sys
 import time

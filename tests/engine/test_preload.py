@@ -1,7 +1,5 @@
 """Imports of the process that forks the workers."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The counts of a worker."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

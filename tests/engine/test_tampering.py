@@ -1,7 +1,5 @@
 """Verdicts and messages if another program changes a database during a measurement."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

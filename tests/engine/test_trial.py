@@ -1,7 +1,5 @@
 """The plan of the window, lateness, stalls, and repeated trials."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """No process reads the output, or the errors: that is no error, and hides none."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

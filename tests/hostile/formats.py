@@ -1,7 +1,5 @@
 """Checks of each format of a report with any content: it is well formed and has no active content."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Missing, endless or too large files: refused in a line, in bounded memory."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

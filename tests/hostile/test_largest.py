@@ -1,7 +1,5 @@
 """Reports of the largest permitted size: shown in every format within five seconds."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

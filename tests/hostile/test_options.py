@@ -1,7 +1,5 @@
 """Every option of every command with any value: planned, or refused in at most two lines."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Damaged plans in TOML: planned, or refused in a line."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Untrusted saved reports: shown in every format without active content, or refused in a line."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from functools import cache

@@ -1,7 +1,5 @@
 """Unusual environments: narrow terminals, limited encodings, undecodable arguments."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

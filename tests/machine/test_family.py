@@ -1,7 +1,5 @@
 """Processor time of our processes, with real processes that start others."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Load of other programs on processors and disk: arithmetic by hand, and real neighbours."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """CPU quotas of control groups: made-up trees of both versions, and a real throttled group."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

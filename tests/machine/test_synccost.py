@@ -1,7 +1,5 @@
 """Cost of a sync: bounded time, the system's own call, and no files left."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

@@ -1,7 +1,5 @@
 """Warnings on the environment: host, file system, library, and effects of a power failure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

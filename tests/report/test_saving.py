@@ -1,7 +1,5 @@
 """write_atomically: replaced files, links, devices and pipes, and failures."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

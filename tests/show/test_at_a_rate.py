@@ -1,7 +1,5 @@
 """Presentation of cases at a rate: the table, the findings, the curve of latency over rate."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tests of reports side by side: golden files, and rules for all reports."""
 
-from __future__ import annotations
-
 import unicodedata
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The findings of a report are data in its JSON, for programs that read the file."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

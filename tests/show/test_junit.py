@@ -1,7 +1,5 @@
 """Tests of JUnit XML, with a JUnit parser and with the rules of its schema."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from xml.etree import ElementTree
 

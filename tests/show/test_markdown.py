@@ -1,7 +1,5 @@
 """Tests of the report as Markdown: golden files, valid tables, foreign strings without markup."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Every sentence reads well with sample facts, and without the facts that may be missing."""
 
-from __future__ import annotations
-
 import re
 from inspect import signature
 from typing import Any

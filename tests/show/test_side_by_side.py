@@ -1,7 +1,5 @@
 """Targets side by side: one table for all, in every format."""
 
-from __future__ import annotations
-
 from csv import DictReader
 from dataclasses import replace
 from io import StringIO

@@ -2,8 +2,6 @@
 is slow.
 """
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 

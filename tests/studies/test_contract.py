@@ -1,7 +1,5 @@
 """Behaviour required of every study: saving, interruption, failure and progress."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

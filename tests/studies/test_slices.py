@@ -1,7 +1,5 @@
 """Single slices, in this Python and in other interpreters."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import sys

@@ -1,7 +1,5 @@
 """A sweep: the order of its trials, its saved reports, and its failures."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Callable

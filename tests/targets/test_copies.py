@@ -1,7 +1,5 @@
 """Copies restore prepared databases for the next trial: the same bytes, without touching foreign files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

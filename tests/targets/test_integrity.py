@@ -1,7 +1,5 @@
 """Checks by SQLite itself: integrity of the files, and an unchanged schema."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Seals detect that a file was deleted or replaced."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Measurement of a database's space, and refusals."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Commands of a user on Windows, and their expected results."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Databases written by hand: the files after some transactions, and the writers' acknowledgements."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Presentation of a hunt: the rounds, the fault, the smallest round, and a command."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

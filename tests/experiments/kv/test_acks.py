@@ -2,8 +2,6 @@
 writes, from the loop to the proof, also where workers are idle between them, as they are at a rate.
 """
 
-from __future__ import annotations
-
 import itertools
 from array import array
 from contextlib import suppress

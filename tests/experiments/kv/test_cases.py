@@ -1,7 +1,5 @@
 """The way from flags or a TOML file to Cases, and to the loop that drives them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The processes next to the workers, on real files: they checkpoint, hold a snapshot, watch the WALs."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence

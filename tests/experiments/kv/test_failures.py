@@ -1,7 +1,5 @@
 """The times and the statements of failed operations, as both loops record them."""
 
-from __future__ import annotations
-
 import sqlite3
 from array import array
 from collections.abc import Iterator

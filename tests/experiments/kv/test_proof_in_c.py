@@ -1,7 +1,5 @@
 """The check in C accepts only correct data; otherwise Python checks each row and reports the faults."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The store is broken on purpose, after a run or during one: the verdict fails with an example."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Behaviour required of every driver, checked from a second connection if necessary."""
 
-from __future__ import annotations
-
 import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice

@@ -1,7 +1,5 @@
 """A worker of the native loop keeps memory that its C library has got from the system."""
 
-from __future__ import annotations
-
 import ctypes
 import platform
 import sys

@@ -1,7 +1,5 @@
 """The load on a server: consistent counts, and a proof that detects wrong data."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Known holds, syncs and checkpoints are measured correctly, also with either loop."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Tests of the findings on where time is spent, and of their remedies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any
