@@ -177,10 +177,7 @@ ONE_CELL = (
     *TINY,
     *("--driver", "sqlite3", "--load", "50/50", "--concurrency", "2", "--synchronous", "normal"),
 )
-SMOKE = {
-    "limit": ONE_CELL,
-    "all": ONE_CELL,
-}
+SMOKE = {"limit": ONE_CELL, "all": ONE_CELL}
 
 
 @pytest.mark.thorough

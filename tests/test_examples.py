@@ -446,10 +446,7 @@ def test_next_ticket_gives_a_number_twice(tickets: Path) -> None:
     assert "did not exit with 0" not in told
 
 
-LONG_LIVED = {
-    "node": ("node", "examples/exec/next_ticket.js"),
-    "go": ("./next_ticket",),
-}
+LONG_LIVED = {"node": ("node", "examples/exec/next_ticket.js"), "go": ("./next_ticket",)}
 
 
 @pytest.mark.thorough

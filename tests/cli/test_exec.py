@@ -148,8 +148,7 @@ time.sleep(0.7)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists open files that were deleted")
 @pytest.mark.parametrize(
-    ("action", "suffix"),
-    [("delete", ".lock"), thorough("keep", ".lock"), thorough("delete", ".copy-shm")],
+    ("action", "suffix"), [("delete", ".lock"), thorough("keep", ".lock"), thorough("delete", ".copy-shm")]
 )
 def test_deleted_lock_file_is_a_finding_and_sleep_is_no_start(cli: Cli, action: str, suffix: str) -> None:
     options = ("--alone", "-c", "2", "--ops", "1", "--repeat", "1")

@@ -154,9 +154,7 @@ def test_file_that_is_locked_for_a_while_is_written_in_the_end(tmp_path: Path) -
     injected="a report's place that can't be written from the start",
     outcome="exit 2 before anything is measured",
 )
-def test_unwritable_folder_is_refused_before_the_measurement(
-    restricted_folder: Path,
-) -> None:
+def test_unwritable_folder_is_refused_before_the_measurement(restricted_folder: Path) -> None:
     restricted_folder.chmod(0o500)
     why = r"no permission to create files in this folder \(dr-x------\)\. Choose another file"
     with pytest.raises(UsageError, match=rf"cannot write {restricted_folder}: {why}"):

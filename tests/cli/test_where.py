@@ -96,9 +96,7 @@ def ratio(run: Run) -> float:
 
 @built
 @pytest.mark.thorough
-def test_checkpointer_and_settings_reduce_checkpoints_and_syncs_of_workers(
-    cli: Cli,
-) -> None:
+def test_checkpointer_and_settings_reduce_checkpoints_and_syncs_of_workers(cli: Cli) -> None:
     own = ("-c", "1", "--read-ratio", "0", "--synchronous", "normal")
     usual = time_use(measured(cli, *own, "--wal-autocheckpoint", "50"))
     normal = measured(cli, *own, "--checkpointer", "passive")

@@ -324,9 +324,7 @@ def test_unremovable_file_is_named_and_removed_at_the_next_start(folders_in: Pat
     assert list(folders_in.iterdir()) == []
 
 
-def test_subfolders_are_removed_except_foreign_files(
-    folders_in: Path,
-) -> None:
+def test_subfolders_are_removed_except_foreign_files(folders_in: Path) -> None:
     with RunFolder(folders_in, keep=False) as folder:
         first = add_subfolder(folder.path)
         second = add_subfolder(first)

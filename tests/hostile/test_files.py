@@ -79,9 +79,7 @@ def test_too_large_file_is_refused_in_bounded_memory(name: str) -> None:
 
 
 @pytest.mark.fault(
-    area="input",
-    injected="a folder, an empty device or nothing as a report",
-    outcome="exit 2",
+    area="input", injected="a folder, an empty device or nothing as a report", outcome="exit 2"
 )
 @pytest.mark.parametrize("name", ["folder", "/dev/null", "-", "gone"])
 def test_folder_device_or_missing_file_is_refused(judge: Judge, name: str) -> None:
@@ -128,9 +126,7 @@ def largest_report(where: str, unit: str) -> str:
 
 
 @pytest.mark.fault(
-    area="input",
-    injected="reports as large as one may be",
-    outcome="read or refused in bounded memory",
+    area="input", injected="reports as large as one may be", outcome="read or refused in bounded memory"
 )
 @pytest.mark.long
 @pytest.mark.parametrize(

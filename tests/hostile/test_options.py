@@ -77,9 +77,7 @@ def with_refused_end(line: list[str]) -> list[str]:
 
 
 @pytest.mark.fault(
-    area="input",
-    injected="any value for any option of any command",
-    outcome="planned or refused",
+    area="input", injected="any value for any option of any command", outcome="planned or refused"
 )
 @amounts(2, 9000)
 def test_any_option_of_any_command_is_planned_or_refused_in_a_line_or_two(judge: Judge, number: int) -> None:

@@ -69,9 +69,7 @@ def test_slice_of_this_python_is_verified_and_leaves_nothing(tmp_path: Path) -> 
 
 
 @pytest.mark.thorough
-def test_slice_of_another_python_is_verified_and_describes_it(
-    tmp_path: Path,
-) -> None:
+def test_slice_of_another_python_is_verified_and_describes_it(tmp_path: Path) -> None:
     a, b = (Python(sys.executable, {**SHORT, "synchronous": level}, tmp_path) for level in ("full", "off"))
     with OtherPythons((a, b), (CASE, CASE), ()).opened(SILENT) as bench:
         trials = [bench.measure(arm, CASE, 2) for arm in (0, 1)]

@@ -18,9 +18,7 @@ def database(tmp_path: Path) -> Path:
     return path
 
 
-def test_seal_ignores_writes_and_files_created_later(
-    database: Path,
-) -> None:
+def test_seal_ignores_writes_and_files_created_later(database: Path) -> None:
     wal = database.with_name("kv.db-wal")
     seal = Seal([database, wal])
     database.write_bytes(b"more")

@@ -6,12 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.proof import (
-    AcknowledgedRecords,
-    Contents,
-    check_acknowledged,
-    check_whole,
-)
+from sqlstress.experiments.crash.proof import AcknowledgedRecords, Contents, check_acknowledged, check_whole
 from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
 from sqlstress.report import Check

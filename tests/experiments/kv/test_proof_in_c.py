@@ -45,10 +45,7 @@ def test_correct_rows_are_checked_in_c_only(
     monkeypatch.setattr(KeyValueWork, "check_keys", None)
     assert {check.name: (check.status, check.checked) for check in measured.verdict().checks}[
         "last write"
-    ] == (
-        "ok",
-        KEYS,
-    )
+    ] == ("ok", KEYS)
 
 
 class Written:

@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 KEPT = Path(__file__).parents[3] / "reports"
 CHROMIUM = find_chromium()
 # All are for CI: starting a browser takes four seconds of CPU time, even for a small test.
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
-]
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")]
 
 PLOTS = "document.querySelectorAll('[data-plot]').length"
 PLOT = '[data-plot="{}"]'
@@ -79,11 +76,7 @@ def check(page: Page, path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "expected"),
-    [
-        pytest.param(example_report, 5, id="kv"),
-        pytest.param(beside_report, 6, id="wal"),
-    ],
+    ("make", "expected"), [pytest.param(example_report, 5, id="kv"), pytest.param(beside_report, 6, id="wal")]
 )
 def test_every_plot_is_drawn_with_no_error_and_no_request(
     page: Page, tmp_path: Path, make: Callable[[], Report], expected: int
