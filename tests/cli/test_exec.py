@@ -21,7 +21,7 @@ from sqlstress.experiments.exec.worker import FAILED_ALIKE, TRIAL
 from sqlstress.report.results import Sighting
 from tests.cli.conftest import Cli, Said, assert_refused, saved
 from tests.pages import ROOT
-from tests.rows import thorough
+from tests.rows import fault, thorough
 
 PYTHON = (sys.executable, "-S", "-E", "-c")
 ADD = """
@@ -592,10 +592,10 @@ def test_write_lock_is_reported_by_program_within_the_stated_error(cli: Cli) -> 
     assert "Who held the write lock" in said.out and "hold.py kv.db N own" in said.out
 
 
-@pytest.mark.fault(
-    area="input",
-    injected="a command that writes into the original of --database",
-    outcome="exit 4 at the first change; no later case begins",
+@fault(
+    "input",
+    "a command that writes into the original of --database",
+    "exit 4 at the first change; no later case begins",
 )
 def test_command_that_writes_into_the_original_is_stopped(cli: Cli) -> None:
     with closing(sqlite3.connect("app.db")) as connection:

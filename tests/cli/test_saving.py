@@ -15,6 +15,7 @@ from sqlstress.show.formats import FORMATS
 from sqlstress.system.interrupt import install_stop_handlers
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession, assert_refused
 from tests.faults.surroundings import is_root, read_only
+from tests.rows import fault
 
 
 @pytest.mark.parametrize(
@@ -132,11 +133,7 @@ def test_outputs_unfit_for_standard_output_are_refused(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="the report's folder gone for a while",
-    outcome="the report is saved once it is back",
-)
+@fault("resources", "the report's folder gone for a while", "the report is saved once it is back")
 def test_file_that_is_locked_for_a_while_is_written_in_the_end(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     saver = Saver([parse_output(str(tmp_path / "sub" / "report.json"))])
@@ -149,10 +146,8 @@ def test_file_that_is_locked_for_a_while_is_written_in_the_end(tmp_path: Path) -
     assert from_json((tmp_path / "sub" / "report.json").read_text(encoding="utf-8")) == EXAMPLE
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="a report's place that can't be written from the start",
-    outcome="exit 2 before anything is measured",
+@fault(
+    "resources", "a report's place that can't be written from the start", "exit 2 before anything is measured"
 )
 def test_unwritable_folder_is_refused_before_the_measurement(restricted_folder: Path) -> None:
     restricted_folder.chmod(0o500)
@@ -184,10 +179,10 @@ def test_folder_that_takes_no_file_is_refused_with_the_reason() -> None:
         parse_output("/proc/report.json")
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="a report's folder on a file system that is read-only",
-    outcome="exit 2 before anything is measured, with the reason",
+@fault(
+    "resources",
+    "a report's folder on a file system that is read-only",
+    "exit 2 before anything is measured, with the reason",
 )
 def test_read_only_file_system_is_refused_with_the_reason(tmp_path: Path) -> None:
     with (
@@ -198,10 +193,8 @@ def test_read_only_file_system_is_refused_with_the_reason(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="a report's place that can't be written from the start",
-    outcome="exit 2 before anything is measured",
+@fault(
+    "resources", "a report's place that can't be written from the start", "exit 2 before anything is measured"
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="rights of POSIX")
 @pytest.mark.parametrize("command", ["kv", "ab", "report", "compare"])

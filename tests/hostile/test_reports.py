@@ -13,6 +13,7 @@ from sqlstress.show.formats import COMPARISON_FORMATS, FORMATS
 from tests.hostile import formats
 from tests.hostile.conftest import Judge, amounts
 from tests.hostile.documents import all_saved, documents
+from tests.rows import fault
 
 WAYS = (
     ["report", "a.json"],
@@ -49,10 +50,10 @@ def save(name: str, document: Any) -> None:
     Path(name).write_text(json.dumps(document), encoding="utf-8")
 
 
-@pytest.mark.fault(
-    area="input",
-    injected="reports harmed at any place or cut off, with hostile names",
-    outcome="shown with every text escaped, or refused",
+@fault(
+    "input",
+    "reports harmed at any place or cut off, with hostile names",
+    "shown with every text escaped, or refused",
 )
 @amounts(3, 9000)
 def test_any_report_is_shown_in_any_format_or_refused_in_a_line(
@@ -96,10 +97,10 @@ def torn(draw: st.DrawFn) -> bytes:
     return text[:place] + piece + rest
 
 
-@pytest.mark.fault(
-    area="input",
-    injected="reports harmed at any place or cut off, with hostile names",
-    outcome="shown with every text escaped, or refused",
+@fault(
+    "input",
+    "reports harmed at any place or cut off, with hostile names",
+    "shown with every text escaped, or refused",
 )
 @amounts(2, 5000)
 def test_any_bytes_are_a_report_or_refused_in_a_line(judge: Judge, number: int) -> None:
