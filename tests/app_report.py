@@ -1,5 +1,7 @@
 """The report of an application: connections of two kinds, exceptions, and a failed check."""
 
+from __future__ import annotations
+
 from functools import partial
 
 from tests.example_report import corpus_report

@@ -1,5 +1,7 @@
 """Write the table of causes in docs/locked.md: `python -m tests.causes_page`, after changing the rules."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import fields

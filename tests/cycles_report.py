@@ -1,5 +1,7 @@
 """A report of the experiment with cycles made by hand: the published settings, figures easy to follow."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any

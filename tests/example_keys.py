@@ -1,5 +1,7 @@
 """The report of primary keys in the corpus, and runs that differ from its runs."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import partial
 from typing import Any

@@ -1,5 +1,7 @@
 """Applications of tests: the text of a user's file, measured by the command app."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Methods, keys and cycles as a user runs them: small, with real processes and files."""
 
+from __future__ import annotations
+
 import re
 import shutil
 import sqlite3
@@ -97,7 +99,12 @@ def test_measurement_reports_time_and_space_of_every_type(cli: Cli, tmp_path: Pa
         assert trial.space
         assert trial.space.table_alone("picks").total("entries") == trial.rows
     assert said.out.startswith("sqlstress ")
-    for text in ("40 users pick about 20 of 100 items each", "foreign_keys=on", "uuid4", "indices"):
+    for text in (
+        "40 users pick about 20 of 100 items each",
+        "foreign_keys=on",
+        "uuid4",
+        "indices",
+    ):
         assert text in said.out
     assert "published" not in said.out
     assert not list(tmp_path.glob("sqlstress-*"))

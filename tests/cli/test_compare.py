@@ -38,14 +38,6 @@ def saved(cli: Cli) -> Cli:
     return cli
 
 
-def test_published_comparison_is_one_command_with_a_warning(cli: Cli) -> None:
-    said = cli("compare", str(MACOS), str(WINDOWS), expected=0)
-    assert "NOT COMPARABLE with A: B. " in said.out
-    assert "Apple's SQLite" in said.text
-    assert "A: published, not measured or verified by sqlstress" in said.text
-    assert "B/A" not in said.out
-
-
 def test_published_figures_are_compared_with_a_real_run(cli: Cli) -> None:
     said = cli("compare", str(MACOS), str(WINDOWS), str(ROOT / "reports" / "linux-classic.json"), expected=0)
     assert "C  linux-classic" in said.out and "C Linux" in said.out

@@ -1,5 +1,7 @@
 """Races that show in all transactions of a program together: wrong programs, and right ones like them."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

@@ -50,25 +50,6 @@ def test_report_that_is_too_large_to_read_again_is_a_warning(
     assert said.err.startswith("Warning: report.json is larger than ")
 
 
-def test_reports_are_saved_in_several_forms_at_once(
-    cli: Cli, session: type[FakeSession], tmp_path: Path
-) -> None:
-    said = cli("-o", "report.json", "-o", "report.csv", "-o", "md:table", "--output", "copy.md", "--quiet")
-    assert said == (0, "", "")
-    for name, form in (("report.json", "json"), ("report.csv", "csv"), ("table", "md"), ("copy.md", "md")):
-        text = (tmp_path / name).read_text(encoding="utf-8")
-        if form != "json":  # The command line in JSON differs.
-            assert text == FORMATS[form](EXAMPLE)
-        else:
-            assert from_json(text).runs == EXAMPLE.runs
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "copy.md",
-        "report.csv",
-        "report.json",
-        "table",
-    ]
-
-
 def test_stream_is_written_once_at_the_end(tmp_path: Path) -> None:
     if sys.platform == "win32":
         pytest.skip("there are no such paths")

@@ -1,5 +1,7 @@
 """`sqlstress why`: a short answer for each kind of question."""
 
+from __future__ import annotations
+
 import pytest
 
 from sqlstress.sqlite_codes import NAMES

@@ -269,12 +269,19 @@ def test_unwritable_parent_says_what_to_do(restricted_folder: Path) -> None:
     restricted_folder.chmod(0o700)
 
 
-def test_full_disk_leaves_no_folder(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [("json.dump", OSError(28, "No space left on device")), ("lock", OSError(37, "No locks available"))],
+)
+def test_failure_to_mark_a_folder_leaves_no_folder(
+    folders_in: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: OSError
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
 
-    monkeypatch.setattr("sqlstress.engine.folder.json.dump", full)
-    with pytest.raises(EnvironmentFailure, match="No space left on device"):
+    monkeypatch.setattr(f"sqlstress.engine.folder.{step}", fail)
+    monkeypatch.setattr("sqlstress.engine.folder.time.sleep", lambda _: None)
+    with pytest.raises(EnvironmentFailure, match=str(error.strerror)):
         RunFolder(folders_in, keep=True).__enter__()
     assert list(folders_in.iterdir()) == []
 
@@ -295,17 +302,6 @@ def test_marker_lock_is_retried_while_another_run_reads_it(
     with RunFolder(folders_in, keep=False) as folder:
         assert (folder.path / MARKER).stat().st_size > 0
     assert len(slept) == 2
-
-
-def test_file_system_without_locks_is_an_error(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_locks(_: object) -> None:
-        raise OSError(37, "No locks available")
-
-    monkeypatch.setattr(folders, "lock", no_locks)
-    monkeypatch.setattr("sqlstress.engine.folder.time.sleep", lambda _: None)
-    with pytest.raises(EnvironmentFailure, match="No locks available"):
-        RunFolder(folders_in, keep=False).__enter__()
-    assert list(folders_in.iterdir()) == []
 
 
 @fault(

@@ -81,12 +81,6 @@ def test_leader_is_named_only_where_both_targets_have_a_figure() -> None:
     assert "lmdb leads with 2 processes on 1 bucket" in " ".join(text.split())
 
 
-def test_saved_report_has_durability_and_library() -> None:
-    report = targets_report()
-    assert from_json(to_json(report)) == report
-    assert '"library": "LMDB"' in to_json(report)
-
-
 def test_csv_names_the_library_and_no_timeout_without_a_busy_handler() -> None:
     rows = list(DictReader(StringIO(report_csv(targets_report()))))
     own = {row["driver"]: (row["sqlite_version"], row["busy_timeout_ms"]) for row in rows}

@@ -190,14 +190,10 @@ def test_click_on_a_name_hides_and_shows_its_line_and_ideal(page: Page, tmp_path
     assert page.ask(lines) == before
 
 
-def two_drivers() -> Report:
-    report = example_report()
-    others = with_case(report, driver="apsw").runs
-    return replace(report, runs=(*report.runs, *others), planned=2 * report.planned)
-
-
 def test_no_two_names_of_a_legend_have_the_same_sample(page: Page, tmp_path: Path) -> None:
-    page.open(saved(tmp_path, two_drivers()))
+    report = example_report()
+    both = (*report.runs, *with_case(report, driver="apsw").runs)
+    page.open(saved(tmp_path, replace(report, runs=both, planned=len(both))))
     legends = page.ask(
         "[...document.querySelectorAll('svg')].map((svg) => [...svg.querySelectorAll('g.key')].map((key) => {"
         "const {fill, stroke, strokeDasharray} = getComputedStyle(key.children[1]);"
