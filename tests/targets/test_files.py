@@ -10,6 +10,7 @@ from sqlstress.experiments.kv.acks import COUNTERS
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.interrupt import with_pulses
 from sqlstress.targets.sqlite import files
+from sqlstress.targets.sqlite.integrity import integrity
 from tests.pulses import Pulses, nothing
 from tests.targets.filled import contents, create, create_file
 
@@ -137,6 +138,18 @@ def test_long_statement_is_interruptible_and_errors_are_raised(case: Case, first
         assert connection.rows("SELECT 1") == [(1,)]
         with pytest.raises(Exception, match="no such table"):
             files.watched(connection, "SELECT * FROM missing", nothing)
+
+
+@pytest.mark.parametrize("pragma", ["quick_check", "integrity_check"])
+def test_damaged_page_fails_the_integrity_check(case: Case, first_path: Path, pragma: str) -> None:
+    create_file(case, first_path, ROWS.items()).close()
+    with files.opened(case, first_path) as connection:
+        (root,) = connection.rows("SELECT rootpage FROM sqlite_schema WHERE name = 'kv'")[0]
+    with first_path.open("r+b") as file:
+        # Make the offset of the first free block in the table's root page invalid.
+        file.seek((root - 1) * 4096 + 1)
+        file.write(b"\xff\xff")
+    assert integrity(case, first_path, pragma, nothing)
 
 
 def test_remove_deletes_all_files_of_the_case_and_no_others(
