@@ -1,7 +1,5 @@
 """A library that programs in tests/races call: its code does not count as the user's code."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from collections.abc import Callable

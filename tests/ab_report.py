@@ -1,7 +1,5 @@
 """A/B tests with given ratios, evaluated as the study evaluates its pairs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """sqlstress, faster where no test depends on the result: python -m tests.brief ARGUMENTS."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The commands that measure, and the options of each."""
 
-from __future__ import annotations
-
 from sqlstress.experiment import all_experiments, commands
 from sqlstress.options.option import Option
 from sqlstress.plan import options_of_command

@@ -1,7 +1,5 @@
 """Settings of the whole suite; it must leave no process and no folder behind."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import os

@@ -1,7 +1,5 @@
 """Crash tests of the corpus."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Profiles of Hypothesis: few, fixed examples every day; many new examples in CI."""
 
-from __future__ import annotations
-
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 

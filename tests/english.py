@@ -9,8 +9,6 @@ A line with `# dialect: ok` and a reason is exempt. Exits 1 if there is a hit.
 
 # ruff: noqa: E501
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

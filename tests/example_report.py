@@ -4,8 +4,6 @@ The example has one database, which serializes its writers and starves some, and
 spread the load.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Fork servers that tests share: a start costs as much processor time as a brief measurement."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A file that another program has open, as on Windows: it cannot be removed."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

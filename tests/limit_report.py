@@ -1,7 +1,5 @@
 """A small report of a search for the highest rate, made by hand from the example of rates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

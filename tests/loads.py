@@ -1,7 +1,5 @@
 """For each field of a key-value load another value than its default. A new field needs one, here only."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlstress.experiments.kv.spec import Checkpointing

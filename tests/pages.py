@@ -1,7 +1,5 @@
 """Reading pages of Markdown: commands, outputs, tables, links."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import pairwise, takewhile

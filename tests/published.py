@@ -1,7 +1,5 @@
 """Reports of published figures, in reports/published."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sqlstress.report import read, to_json, write_atomically

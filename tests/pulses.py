@@ -1,7 +1,5 @@
 """Pulses for tests: `nothing` does nothing; `Pulses` counts its calls and can stop its caller."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count
 

@@ -2,8 +2,6 @@
 saturated at the fourth.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@ Most options belong to several commands. The first command that has an option de
 it, with its own default if that is another, and adds what is different.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

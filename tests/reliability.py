@@ -8,8 +8,6 @@ a row. With `--check` nothing is
 run: it says whether the page has the rows that the markers ask for.
 """
 
-from __future__ import annotations
-
 import platform
 import re
 import sys

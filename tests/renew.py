@@ -5,8 +5,6 @@ of reports, the format of published figures, and the outputs of saved reports in
 afterwards. Outputs of measurements in the documents are pasted by hand.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

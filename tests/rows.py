@@ -1,7 +1,5 @@
 """Rows of a parametrized test; some run only in CI, because they take long and resemble other rows."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A real PostgreSQL server, which the tests start and end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

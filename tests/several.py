@@ -1,7 +1,5 @@
 """Runs over several passes, made from runs with at most one trial, and their findings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@ Fields are drawn by their type hints, so a new field is covered without a change
 strategies that a type hint cannot express (an enumeration, a share) are written out.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields, is_dataclass
 from types import NoneType
 from typing import Any, cast, get_args, get_origin, get_type_hints

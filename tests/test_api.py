@@ -1,7 +1,5 @@
 """Tests of the Python API, as a program gets it that imports sqlstress."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess
@@ -167,19 +165,6 @@ def test_error_of_a_plan_names_its_keys(case: str, said: str, tmp_path: Path) ->
     with pytest.raises(sqlstress.UsageError, match=re.escape(said)) as error:
         sqlstress.measure(plan)
     assert "--" not in str(error.value)
-
-
-def test_missing_driver_is_an_error_of_usage() -> None:
-    # In a process that has not loaded the driver.
-    code = (
-        "import sys, sqlstress\n"
-        "sys.modules['apsw'] = None\n"
-        "try: sqlstress.measure(driver='apsw')\n"
-        "except sqlstress.UsageError as error: print(error)\n"
-    )
-    command = [sys.executable, "-c", code]
-    result = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    assert "choose another driver" in result.stdout
 
 
 def test_only_our_options_are_renamed_in_an_error() -> None:

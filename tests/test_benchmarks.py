@@ -1,7 +1,5 @@
 """The benchmarks: their arithmetic, the loops that they compare with, and a tiny run of each sub-command."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3
@@ -179,10 +177,7 @@ ONE_CELL = (
     *TINY,
     *("--driver", "sqlite3", "--load", "50/50", "--concurrency", "2", "--synchronous", "normal"),
 )
-SMOKE = {
-    "limit": ONE_CELL,
-    "all": ONE_CELL,
-}
+SMOKE = {"limit": ONE_CELL, "all": ONE_CELL}
 
 
 @pytest.mark.thorough

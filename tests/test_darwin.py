@@ -3,8 +3,6 @@
 These tests show only that the calls are made, and that their answers are used.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

@@ -5,8 +5,6 @@
 writes docs/options.md from the output of `--help`.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Names of code in docstrings and comments exist: a renamed class leaves no stale name behind."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import keyword

@@ -1,7 +1,5 @@
 """All texts for maintainers are in plain English; the checker finds each kind of fault."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of our workflows, and of the example: its structure, its commands, its effect on two reports."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Layout of the code: packages are registered, functions fit a screen, file names are distinct."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator

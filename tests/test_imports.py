@@ -1,7 +1,5 @@
 """Imports: a worker imports as little as possible, and help waits only for the modules it needs."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of the source distribution and the wheel, each in an empty environment, as users install them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """docs/locked.md says where Python's libraries have their settings: each of them is tried here."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

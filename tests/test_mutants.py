@@ -1,7 +1,5 @@
 """Tests of `benchmarks mutants`: its modules, its counts, and the page of the last run."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of a report in a notebook: rows for a data frame, and its display."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

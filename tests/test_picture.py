@@ -1,7 +1,5 @@
 """The README's picture is up to date: its command draws it again from a saved report."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
 import pytest

@@ -1,7 +1,5 @@
 """Reports of published figures: their format, their figures and their views."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

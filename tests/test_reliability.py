@@ -1,7 +1,5 @@
 """Tests of reports/reliability.md, and of what writes it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Result codes: BUSY, damage or lack of resources, and their names."""
 
-from __future__ import annotations
-
 import apsw
 import pytest
 

@@ -1,7 +1,5 @@
 """The tried programs, if they are installed: the results in their README can be reproduced."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

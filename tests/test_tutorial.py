@@ -1,7 +1,5 @@
 """docs/tutorial.md: each command runs and ends as the page says, and the code is that of the example."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

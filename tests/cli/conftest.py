@@ -1,7 +1,5 @@
 """The command line, run in this process."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Helpers for tests on a PostgreSQL server: remaining objects, and actions during the window."""
 
-from __future__ import annotations
-
 import threading
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A/B tests through the command line: made-up slices that decide quickly, and a few real ones."""
 
-from __future__ import annotations
-
 import json
 import sys
 import sysconfig
@@ -16,7 +14,7 @@ import pytest
 
 from sqlstress.engine.study import Observer
 from sqlstress.errors import Interrupted
-from sqlstress.report import AbTest, Report, Trial
+from sqlstress.report import Report, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.sequential import InterimLook
 from sqlstress.studies import slices
@@ -166,16 +164,11 @@ FEW_PAIRS = 5
 """A smaller number cannot show anything at 5%."""
 
 
-def _looking_once(
-    cases: tuple[Sequence[Case], Sequence[Case]], test: AbTest, looks: Sequence[InterimLook]
-) -> AbStudy:
-    return AbStudy(cases, test, (InterimLook(FEW_PAIRS, 0.05),))
-
-
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look once, after a few pairs, because real slices are slow."""
-    monkeypatch.setattr("sqlstress.studies.ab.AbStudy", _looking_once)
+    once = (InterimLook(FEW_PAIRS, 0.05),)
+    monkeypatch.setattr("sqlstress.studies.ab.AbStudy", lambda cases, test, _: AbStudy(cases, test, once))
 
 
 @pytest.mark.thorough

@@ -1,7 +1,5 @@
 """A report against its baseline, through the command line: verdicts, refusals, trust in the figures."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Small real measurements with a checkpointer or a pinned reader next to the workers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

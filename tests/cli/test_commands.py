@@ -1,7 +1,5 @@
 """Tests of the commands: their list, their options, their output."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -10,14 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import apsw
-import click
 import jsonschema
 import pytest
 
 from sqlstress import __version__
 from sqlstress.cli.commands import main_options, summaries
 from sqlstress.cli.common_options import MAIN_HEADING
-from sqlstress.cli.outputs import print_text
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiment import commands, get_experiment
 from sqlstress.report import Check, Verdict
@@ -189,15 +185,6 @@ def test_closed_pipe_does_not_change_the_exit_code(
 
     monkeypatch.setattr("sqlstress.cli.outputs.click.echo", gone)
     assert cli() == (code, "", "")
-
-
-def test_full_disk_is_an_environment_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(click, "echo", full)
-    with pytest.raises(EnvironmentFailure, match="cannot write to standard output: No space left"):
-        print_text("text")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Tests of compare through the command line: arguments, refusals, imports."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -38,14 +36,6 @@ def saved(cli: Cli) -> Cli:
     Path("picture.json").write_bytes(b"\x89PNG\xff\xfe")
     Path("folder.json").mkdir()
     return cli
-
-
-def test_published_comparison_is_one_command_with_a_warning(cli: Cli) -> None:
-    said = cli("compare", str(MACOS), str(WINDOWS), expected=0)
-    assert "NOT COMPARABLE with A: B. " in said.out
-    assert "Apple's SQLite" in said.text
-    assert "A: published, not measured or verified by sqlstress" in said.text
-    assert "B/A" not in said.out
 
 
 def test_published_figures_are_compared_with_a_real_run(cli: Cli) -> None:

@@ -1,7 +1,5 @@
 """Tests of completion in a shell: commands, options, values and files."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

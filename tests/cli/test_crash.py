@@ -1,7 +1,5 @@
 """Crash tests through the command line: real writers, killed for real."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from sqlstress.experiments.crash.study import KillPlan
 from sqlstress.report import to_json
 from tests.cli.conftest import Cli, assert_refused, saved
 from tests.crash_report import crash_report
-from tests.rows import thorough
+from tests.rows import fault, thorough
 
 SHORT = ("--rounds", "3", "--seed", "1")
 """In one round a single writer is killed, in another round all are killed while they open the files."""
@@ -24,10 +22,10 @@ def kills_of() -> Kills:
     return kills
 
 
-@pytest.mark.fault(
-    area="crash",
-    injected="all writers killed at one moment, again and again",
-    outcome="exit 0; all acknowledged transactions are there, none is torn",
+@fault(
+    "crash",
+    "all writers killed at one moment, again and again",
+    "exit 0; all acknowledged transactions are there, none is torn",
 )
 @pytest.mark.parametrize(
     "options", [(), thorough(("--journal-mode", "delete", "-b", "3"))], ids=["WAL", "journal"]
@@ -56,11 +54,7 @@ DAMAGING = (
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="crash",
-    injected="writers without a journal killed",
-    outcome="exit 1; which records are torn, and what to use instead",
-)
+@fault("crash", "writers without a journal killed", "exit 1; which records are torn, and what to use instead")
 def test_unsafe_journal_mode_fails(cli: Cli) -> None:
     said = cli("crash", *DAMAGING, "-o", "crash.json")
     assert said.code == 1

@@ -2,8 +2,6 @@
 ones.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 

@@ -1,7 +1,5 @@
 """Each experiment is saved in each format, shown again as it was, and compared."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

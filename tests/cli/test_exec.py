@@ -1,7 +1,5 @@
 """Commands as a user runs them: real programs on a copy of a real database, whose original is unchanged."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -23,7 +21,7 @@ from sqlstress.experiments.exec.worker import FAILED_ALIKE, TRIAL
 from sqlstress.report.results import Sighting
 from tests.cli.conftest import Cli, Said, assert_refused, saved
 from tests.pages import ROOT
-from tests.rows import thorough
+from tests.rows import fault, thorough
 
 PYTHON = (sys.executable, "-S", "-E", "-c")
 ADD = """
@@ -150,8 +148,7 @@ time.sleep(0.7)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists open files that were deleted")
 @pytest.mark.parametrize(
-    ("action", "suffix"),
-    [("delete", ".lock"), thorough("keep", ".lock"), thorough("delete", ".copy-shm")],
+    ("action", "suffix"), [("delete", ".lock"), thorough("keep", ".lock"), thorough("delete", ".copy-shm")]
 )
 def test_deleted_lock_file_is_a_finding_and_sleep_is_no_start(cli: Cli, action: str, suffix: str) -> None:
     options = ("--alone", "-c", "2", "--ops", "1", "--repeat", "1")
@@ -595,10 +592,10 @@ def test_write_lock_is_reported_by_program_within_the_stated_error(cli: Cli) -> 
     assert "Who held the write lock" in said.out and "hold.py kv.db N own" in said.out
 
 
-@pytest.mark.fault(
-    area="input",
-    injected="a command that writes into the original of --database",
-    outcome="exit 4 at the first change; no later case begins",
+@fault(
+    "input",
+    "a command that writes into the original of --database",
+    "exit 4 at the first change; no later case begins",
 )
 def test_command_that_writes_into_the_original_is_stopped(cli: Cli) -> None:
     with closing(sqlite3.connect("app.db")) as connection:

@@ -1,7 +1,5 @@
 """Programs that answer lines, and commands that do several operations, as a user runs them."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

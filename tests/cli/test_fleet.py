@@ -1,7 +1,5 @@
 """Tests of `sqlstress fleet` without a cluster."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -32,10 +30,7 @@ def fleet_cli(cli: Cli) -> Cli:
         ("none.toml --scheduler tcp://127.0.0.1:1", "none.toml"),
         ("durable.toml --scheduler tcp://127.0.0.1:1", "--folder 'durable-fleet' is not empty"),
         ("durable.toml --folder empty --scheduler tcp://10.0.0.1:1", "Without TLS"),
-        (
-            "durable.toml --scheduler tcp://127.0.0.1:1 --together",
-            "No such option '--together'",
-        ),
+        ("durable.toml --scheduler tcp://127.0.0.1:1 --together", "No such option '--together'"),
     ],
 )
 def test_fleet_refuses_wrong_options_in_one_line(fleet_cli: Cli, words: str, reason: str) -> None:

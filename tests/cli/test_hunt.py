@@ -1,7 +1,5 @@
 """The command `sqlstress hunt`, and `doctor --hunt`: real hunts, through the real command line."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

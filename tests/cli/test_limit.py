@@ -1,7 +1,5 @@
 """The search for the highest rate through the command line: real windows, short ones."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from dataclasses import replace

@@ -1,8 +1,5 @@
 """Small real measurements through the command line."""
 
-from __future__ import annotations
-
-import csv
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,23 +68,6 @@ def test_observer_gets_the_number_of_operations_during_the_trial(cli: Cli, log: 
     window = ("--duration=500ms", "--warmup=100ms", "--key-space=500")
     cli("-c2", "--driver=dry", "--repeat=1", *window)
     assert log.operations > 0
-
-
-def test_measurement_is_shown_and_saved_in_every_form(cli: Cli, tmp_path: Path) -> None:
-    outputs = ("-o", "report.json", "-o", "table.csv", "-o", "md:README", "--seed", "5")
-    said = cli("-c", "2", *SHORT, *outputs, expected=0)
-    assert "ok" in said.out
-    report = saved()
-    (run,) = report.runs
-    (trial,) = run.trials
-    assert (report.planned, report.interrupted, run.case.seed, run.error) == (1, False, 5, None)
-    assert run.verdict.status == "ok"
-    assert trial.effective["journal_mode"] == "wal"
-    assert [worker.worker for worker in trial.workers] == [1, 2]
-    with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as stream:
-        assert len(list(csv.DictReader(stream))) == 2
-    assert "| TPS" in re.sub(r"<br>|\s+", " ", (tmp_path / "README").read_text(encoding="utf-8"))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["README", "report.json", "table.csv"]
 
 
 def test_published_script_counts_pairs(cli: Cli) -> None:

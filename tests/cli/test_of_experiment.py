@@ -1,7 +1,5 @@
 """Commands that take the name of an experiment: its name, and the remaining arguments."""
 
-from __future__ import annotations
-
 import pytest
 
 from sqlstress.cli.commands import named_experiment

@@ -1,7 +1,5 @@
 """PostgreSQL through the command line: real runs, on the user's server and on a temporary server."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

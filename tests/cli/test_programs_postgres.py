@@ -1,7 +1,5 @@
 """The user's programs on PostgreSQL, an application and commands: real runs, a real server."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

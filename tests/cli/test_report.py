@@ -1,7 +1,5 @@
 """Tests of `sqlstress report` and of --github."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of -o: where reports are saved, in which form, and when."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -17,6 +15,7 @@ from sqlstress.show.formats import FORMATS
 from sqlstress.system.interrupt import install_stop_handlers
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession, assert_refused
 from tests.faults.surroundings import is_root, read_only
+from tests.rows import fault
 
 
 @pytest.mark.parametrize(
@@ -49,25 +48,6 @@ def test_report_that_is_too_large_to_read_again_is_a_warning(
     said = cli("-o", "report.json", "-o", "report.csv", "--quiet")
     assert (said.code, len(said.lines)) == (0, 1)
     assert said.err.startswith("Warning: report.json is larger than ")
-
-
-def test_reports_are_saved_in_several_forms_at_once(
-    cli: Cli, session: type[FakeSession], tmp_path: Path
-) -> None:
-    said = cli("-o", "report.json", "-o", "report.csv", "-o", "md:table", "--output", "copy.md", "--quiet")
-    assert said == (0, "", "")
-    for name, form in (("report.json", "json"), ("report.csv", "csv"), ("table", "md"), ("copy.md", "md")):
-        text = (tmp_path / name).read_text(encoding="utf-8")
-        if form != "json":  # The command line in JSON differs.
-            assert text == FORMATS[form](EXAMPLE)
-        else:
-            assert from_json(text).runs == EXAMPLE.runs
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "copy.md",
-        "report.csv",
-        "report.json",
-        "table",
-    ]
 
 
 def test_stream_is_written_once_at_the_end(tmp_path: Path) -> None:
@@ -134,11 +114,7 @@ def test_outputs_unfit_for_standard_output_are_refused(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="the report's folder gone for a while",
-    outcome="the report is saved once it is back",
-)
+@fault("resources", "the report's folder gone for a while", "the report is saved once it is back")
 def test_file_that_is_locked_for_a_while_is_written_in_the_end(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     saver = Saver([parse_output(str(tmp_path / "sub" / "report.json"))])
@@ -151,14 +127,10 @@ def test_file_that_is_locked_for_a_while_is_written_in_the_end(tmp_path: Path) -
     assert from_json((tmp_path / "sub" / "report.json").read_text(encoding="utf-8")) == EXAMPLE
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="a report's place that can't be written from the start",
-    outcome="exit 2 before anything is measured",
+@fault(
+    "resources", "a report's place that can't be written from the start", "exit 2 before anything is measured"
 )
-def test_unwritable_folder_is_refused_before_the_measurement(
-    restricted_folder: Path,
-) -> None:
+def test_unwritable_folder_is_refused_before_the_measurement(restricted_folder: Path) -> None:
     restricted_folder.chmod(0o500)
     why = r"no permission to create files in this folder \(dr-x------\)\. Choose another file"
     with pytest.raises(UsageError, match=rf"cannot write {restricted_folder}: {why}"):
@@ -188,10 +160,10 @@ def test_folder_that_takes_no_file_is_refused_with_the_reason() -> None:
         parse_output("/proc/report.json")
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="a report's folder on a file system that is read-only",
-    outcome="exit 2 before anything is measured, with the reason",
+@fault(
+    "resources",
+    "a report's folder on a file system that is read-only",
+    "exit 2 before anything is measured, with the reason",
 )
 def test_read_only_file_system_is_refused_with_the_reason(tmp_path: Path) -> None:
     with (
@@ -202,10 +174,8 @@ def test_read_only_file_system_is_refused_with_the_reason(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="a report's place that can't be written from the start",
-    outcome="exit 2 before anything is measured",
+@fault(
+    "resources", "a report's place that can't be written from the start", "exit 2 before anything is measured"
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="rights of POSIX")
 @pytest.mark.parametrize("command", ["kv", "ab", "report", "compare"])

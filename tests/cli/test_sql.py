@@ -1,7 +1,5 @@
 """SQL scripts as a user runs them: real processes, real files."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """SQL scripts on PostgreSQL through the command line: real runs, real servers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

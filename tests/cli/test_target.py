@@ -1,7 +1,5 @@
 """Several targets in one command line: the cases, and refused arguments."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the messages for wrong command lines: one or two lines, with a remedy."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command `sqlstress watch`: real holders, through the real command line."""
 
-from __future__ import annotations
-
 import json
 import math
 import signal

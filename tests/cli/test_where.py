@@ -1,7 +1,5 @@
 """Small real measurements with `--where`, which reports the use of their time."""
 
-from __future__ import annotations
-
 import sys
 from itertools import product
 from pathlib import Path
@@ -74,13 +72,8 @@ def test_parts_add_up_to_the_measured_time(cli: Cli, options: str, driver: str, 
     # Long enough that losses at its begin and end are small.
     case = ("-c", "2", "--ops", "20000", "--driver", driver, "--loop", loop, *options.split())
     ratios = (ratio(measured(cli, *case, how=BRIEF)) for _ in range(ATTEMPTS))
-    assert any(nearly_all(share) for share in ratios)
-
-
-def nearly_all(share: float) -> bool:
-    """Return whether a share is within 3% of 1; a larger excess over 1 is no accident."""
-    assert share < 1.03
-    return share > 0.97
+    # A larger excess over 1 is no accident.
+    assert next(share for share in ratios if share > 0.97) < 1.03
 
 
 def ratio(run: Run) -> float:
@@ -98,9 +91,7 @@ def ratio(run: Run) -> float:
 
 @built
 @pytest.mark.thorough
-def test_checkpointer_and_settings_reduce_checkpoints_and_syncs_of_workers(
-    cli: Cli,
-) -> None:
+def test_checkpointer_and_settings_reduce_checkpoints_and_syncs_of_workers(cli: Cli) -> None:
     own = ("-c", "1", "--read-ratio", "0", "--synchronous", "normal")
     usual = time_use(measured(cli, *own, "--wal-autocheckpoint", "50"))
     normal = measured(cli, *own, "--checkpointer", "passive")

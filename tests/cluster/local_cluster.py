@@ -1,7 +1,5 @@
 """A real cluster on 127.0.0.1: a scheduler and workers, each a process that is ended by its own id."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -153,8 +151,4 @@ def certificates(folder: Path) -> tuple[str, str]:
 def tls_variables(cert: str, key: str) -> dict[str, str]:
     """Return environment variables by which Dask uses the certificate as client and as authority."""
     prefix = "DASK_DISTRIBUTED__COMM__TLS__"
-    return {
-        f"{prefix}CA_FILE": cert,
-        f"{prefix}CLIENT__CERT": cert,
-        f"{prefix}CLIENT__KEY": key,
-    }
+    return {f"{prefix}CA_FILE": cert, f"{prefix}CLIENT__CERT": cert, f"{prefix}CLIENT__KEY": key}

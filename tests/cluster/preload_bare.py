@@ -1,7 +1,5 @@
 """A preload for workers in tests: simulates a host without sqlstress."""
 
-from __future__ import annotations
-
 import sys
 from importlib.abc import MetaPathFinder
 from typing import Any

@@ -1,7 +1,5 @@
 """A preload for workers in tests: each worker's machine has the worker's name up to the last dash."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlstress.cluster import job

@@ -1,7 +1,5 @@
 """A fleet on a real scheduler with real workers: reports, losses and clean-up."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess

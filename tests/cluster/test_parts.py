@@ -1,7 +1,5 @@
 """Parts of a fleet that need no cluster."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess
@@ -94,10 +92,7 @@ def test_silent_server_is_refused_after_a_while(monkeypatch: pytest.MonkeyPatch)
 def assert_no_scheduler(port: int) -> None:
     """Assert that a connection fails with a message of a single line."""
     address = f"tcp://127.0.0.1:{port}"
-    with (
-        pytest.raises(EnvironmentFailure, match="no Dask scheduler responds") as error,
-        connected(address),
-    ):
+    with pytest.raises(EnvironmentFailure, match="no Dask scheduler responds") as error, connected(address):
         pass
     assert "\n" not in str(error.value)
 

@@ -7,8 +7,6 @@ exec). Other tests read them too (`corpus_report`). No text is kept: if a digest
 written to a `.got` file.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

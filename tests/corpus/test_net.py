@@ -1,7 +1,5 @@
 """Every saved report has the same text in every format; intended changes need a new digest."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The workloads, and the possible damage of each of their files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -27,13 +25,7 @@ SALT = 1000
 
 ROWS = ("drop", "restore", "swap", "duplicate", "add", "tear")
 """Changes of rows, as the headings of the table."""
-BYTES = {
-    "row byte": ROW,
-    "index byte": ENTRY,
-    "pointer": POINTER,
-    "page header": PAGE_HEADER,
-    "trunk": TRUNK,
-}
+BYTES = {"row byte": ROW, "index byte": ENTRY, "pointer": POINTER, "page header": PAGE_HEADER, "trunk": TRUNK}
 """Parts of which bytes are changed, by the headings of the table."""
 CLEAN = "clean"
 """No change at all."""

@@ -6,8 +6,6 @@ column that is the rowid, since SQLite reads the rowid in its place.
 Source: https://www.sqlite.org/fileformat2.html
 """
 
-from __future__ import annotations
-
 import io
 import sqlite3
 import struct

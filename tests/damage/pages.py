@@ -1,7 +1,5 @@
 """Every page of the b-trees of a sound database file, with the pages on which long entries continue."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO, NamedTuple

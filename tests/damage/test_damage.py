@@ -1,7 +1,5 @@
 """Every checker reports changes of rows and of bytes in the files that real processes have written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -12,13 +10,7 @@ from tests.damage.trial import Change
 from tests.damage.tries import LEVELS, try_all
 from tests.rows import mostly_thorough
 
-KEYS = (
-    "id-rowid, uuid7",
-    "id-norowid, ulid",
-    "pair-norowid, uuid4",
-    "no-key, uuid4",
-    "pair-rowid, int",
-)
+KEYS = ("id-rowid, uuid7", "id-norowid, ulid", "pair-norowid, uuid4", "no-key, uuid4", "pair-rowid, int")
 TRIED = [name for name in WORKLOADS if not name.startswith("keys, ") or name.removeprefix("keys, ") in KEYS]
 """Workloads of the tests: each schema and each type of id occurs."""
 QUICK = ("kv, 1 file", "keys, id-rowid, uuid7", "cycles, a statement each", "crash, 1 file")

@@ -1,7 +1,5 @@
 """A trial of real processes whose files have not been verified; they can be changed and restored."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 import time

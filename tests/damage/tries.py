@@ -1,7 +1,5 @@
 """Verify the files of a trial: unchanged, and after each change of the catalogue."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random

@@ -1,7 +1,5 @@
 """Benches in a test's folder, without a look at the environment and without signal handlers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A clock that moves only when a test moves it, and a source whose operations move it."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice

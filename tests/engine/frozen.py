@@ -5,8 +5,6 @@ Usage: python tests/engine/frozen.py LOADS ARGUMENTS OF SQLSTRESS
 Another process has to continue it.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Hand-made results of workers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlstress.engine.loop import FOREVER_NS, Totals, Window

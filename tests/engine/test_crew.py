@@ -1,7 +1,5 @@
 """Workers stay for a next trial of a similar case, hold no files between trials, and end with the crew."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The folder of a measurement, and the removal of folders whose owner is dead."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -271,12 +269,19 @@ def test_unwritable_parent_says_what_to_do(restricted_folder: Path) -> None:
     restricted_folder.chmod(0o700)
 
 
-def test_full_disk_leaves_no_folder(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [("json.dump", OSError(28, "No space left on device")), ("lock", OSError(37, "No locks available"))],
+)
+def test_failure_to_mark_a_folder_leaves_no_folder(
+    folders_in: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: OSError
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
 
-    monkeypatch.setattr("sqlstress.engine.folder.json.dump", full)
-    with pytest.raises(EnvironmentFailure, match="No space left on device"):
+    monkeypatch.setattr(f"sqlstress.engine.folder.{step}", fail)
+    monkeypatch.setattr("sqlstress.engine.folder.time.sleep", lambda _: None)
+    with pytest.raises(EnvironmentFailure, match=str(error.strerror)):
         RunFolder(folders_in, keep=True).__enter__()
     assert list(folders_in.iterdir()) == []
 
@@ -299,17 +304,6 @@ def test_marker_lock_is_retried_while_another_run_reads_it(
     assert len(slept) == 2
 
 
-def test_file_system_without_locks_is_an_error(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_locks(_: object) -> None:
-        raise OSError(37, "No locks available")
-
-    monkeypatch.setattr(folders, "lock", no_locks)
-    monkeypatch.setattr("sqlstress.engine.folder.time.sleep", lambda _: None)
-    with pytest.raises(EnvironmentFailure, match="No locks available"):
-        RunFolder(folders_in, keep=False).__enter__()
-    assert list(folders_in.iterdir()) == []
-
-
 @fault(
     "resources",
     "a database still open in another program (Windows)",
@@ -326,9 +320,7 @@ def test_unremovable_file_is_named_and_removed_at_the_next_start(folders_in: Pat
     assert list(folders_in.iterdir()) == []
 
 
-def test_subfolders_are_removed_except_foreign_files(
-    folders_in: Path,
-) -> None:
+def test_subfolders_are_removed_except_foreign_files(folders_in: Path) -> None:
     with RunFolder(folders_in, keep=False) as folder:
         first = add_subfolder(folder.path)
         second = add_subfolder(first)

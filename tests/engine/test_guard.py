@@ -1,7 +1,5 @@
 """Detection of changes that other programs make to a trial's databases, on real files."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator

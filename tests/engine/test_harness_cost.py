@@ -1,7 +1,5 @@
 """Cost of the harness without a database, and cost of a binding's cheapest call."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The ledger has a worker's progress at any time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

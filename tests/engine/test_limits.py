@@ -1,7 +1,5 @@
 """The number of file descriptors that a case needs, and the limit."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from multiprocessing import active_children

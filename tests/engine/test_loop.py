@@ -1,7 +1,5 @@
 """The timed loop, with a fake source and a fake clock."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from itertools import repeat

@@ -1,7 +1,5 @@
 """The open loop, with a fake source and a fake clock: begins of operations, and counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import chain, count, islice, pairwise, repeat
 from typing import Any

@@ -1,7 +1,5 @@
 """The pool of worker processes, their owner, and messages on failures; a few tests start real processes."""
 
-from __future__ import annotations
-
 import sqlite3
 import sys
 import time
@@ -200,9 +198,7 @@ def observed(name: str) -> Observed:
     return Observed([Series(name, "frames", (1, 2), (0, 5))])
 
 
-def test_companions_send_series_in_order_once_dismissed(
-    companions: tuple[Pool, list[Any]],
-) -> None:
+def test_companions_send_series_in_order_once_dismissed(companions: tuple[Pool, list[Any]]) -> None:
     pool, (checkpointer, watcher) = companions
     send(watcher, observed("b"))
 
@@ -215,9 +211,7 @@ def test_companions_send_series_in_order_once_dismissed(
     assert problem is None
 
 
-def test_failed_companion_is_reported_and_other_series_are_kept(
-    companions: tuple[Pool, list[Any]],
-) -> None:
+def test_failed_companion_is_reported_and_other_series_are_kept(companions: tuple[Pool, list[Any]]) -> None:
     pool, (checkpointer, watcher) = companions
     send(checkpointer, FailedWork("SQLITE_FULL: database or disk is full"))
     send(watcher, observed("b"))
@@ -383,9 +377,7 @@ def elsewhere(dsn: str) -> Case:
     return only("kv", driver="psycopg", dsn=dsn, anyway=True)
 
 
-def test_process_families_change_only_with_user_programs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_process_families_change_only_with_user_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     programs = only("exec", command=[sys.executable], alone=True)
     monkeypatch.setattr("sqlstress.engine.pool.COUNTS_ENDED_CHILDREN", True)
     assert [family.changing for case in (only("kv"), programs) if (family := our_processes(case))] == [

@@ -1,7 +1,5 @@
 """Imports of the process that forks the workers."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace
@@ -57,29 +55,6 @@ def test_preload_imports_the_cases_driver_and_starts_no_thread(name: str) -> Non
     assert {"sqlstress.engine.worker", "ctypes"} <= modules_loaded
     assert {"sqlite3", "apsw"} & modules_loaded == {case.driver} - {"dry"}
     assert not {"click", "psutil", "tabulate", "tqdm", "sqlstress.engine.trial"} & modules_loaded
-
-
-def test_worker_with_the_native_loop_imports_nothing_itself(tmp_path: Path) -> None:
-    pytest.importorskip("sqlstress.targets.native._native")
-    opened = (
-        "from sqlstress.experiments.kv.spec import Load\n"
-        "from sqlstress.report.case import Case\n"
-        "from tests.halves import open_source, open_work\n"
-        "from pathlib import Path\n"
-        "case = Case(concurrency=1, spec=Load(loop='native', key_space=10))\n"
-        "work = open_work(case, Path(sys.argv[1]), 1, {})\n"
-        "work.prepare(lambda: None)\n"
-        "for name in sys.argv[2:]: importlib.import_module(name)\n"
-        "preloaded = set(sys.modules)\n"
-        "open_source(case, Path(sys.argv[1]), 1, 1, work.shared).close()\n"
-        "work.release()\n"  # it holds the files until then, and Windows does not remove open files
-        "work.discard()\n"
-        "print(*(set(sys.modules) - preloaded))"
-    )
-    modules = pool.modules([CASES["native"]])
-    command = [sys.executable, "-c", f"import sys, importlib\n{opened}", str(tmp_path), *modules]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert [name for name in done.stdout.split() if name.startswith("sqlstress")] == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing is forked there")

@@ -1,7 +1,5 @@
 """The parent's half of experiments with verified data."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Large trials work and are verified."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The surroundings of a study: its folder, the environment, and their removal afterwards."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Conversion of the workers' results to a Trial."""
 
-from __future__ import annotations
-
 import pytest
 
 from sqlstress.engine.loop import Window

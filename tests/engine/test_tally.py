@@ -1,7 +1,5 @@
 """The counts of a worker."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest
@@ -79,9 +77,7 @@ def test_longest_wait_is_of_the_slowest_operation_in_the_window() -> None:
 
 
 @pytest.mark.parametrize("gap", [80, 81, 5000])
-def test_operation_begun_after_the_window_is_not_its_longest_wait(
-    gap: int,
-) -> None:
+def test_operation_begun_after_the_window_is_not_its_longest_wait(gap: int) -> None:
     totals = tally_of(Window(0, 0, 100), [(GET, 20), (GET, 300)], begin=0, gap=gap)
     assert (totals.operations, totals.longest_wait_ns) == ({"get": 1}, 20)
 

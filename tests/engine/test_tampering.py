@@ -1,7 +1,5 @@
 """Verdicts and messages if another program changes a database during a measurement."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3
@@ -149,11 +147,7 @@ def test_run_without_its_database_has_no_figures(tmp_path: Path, act: Act, happe
 @pytest.mark.thorough
 @fault("database", "the database cut off, or a byte of it inverted", "exit 1; what SQLite says of the file")
 @in_use
-@pytest.mark.parametrize(
-    "size",
-    [lambda _: 0, lambda size: size - PAGE],
-    ids=["nothing", "a page"],
-)
+@pytest.mark.parametrize("size", [lambda _: 0, lambda size: size - PAGE], ids=["nothing", "a page"])
 def test_truncated_database_fails_although_sqlite_writes_on(
     tmp_path: Path, size: Callable[[int], int]
 ) -> None:

@@ -1,7 +1,5 @@
 """Measurements during which the wall clock is set or all processes are stopped."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

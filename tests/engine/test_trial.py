@@ -1,7 +1,5 @@
 """The plan of the window, lateness, stalls, and repeated trials."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -169,10 +167,7 @@ def test_stalled_trial_is_repeated_unless_it_is_the_published_script() -> None:
     ("flaw", "beginning"),
     [
         (retry_reason(0.0, 2.5, workers=100_000), "nothing ran for up to 2.5 s: 100,000 processes on "),
-        (
-            retry_reason(0.0, 2.5, 4, Throttling(0.5, 9, 9, 3.0)),
-            "the CPU quota of 0.5 cores stopped the",
-        ),
+        (retry_reason(0.0, 2.5, 4, Throttling(0.5, 9, 9, 3.0)), "the CPU quota of 0.5 cores stopped the"),
         (
             retry_reason(0.0, 2.5, 4, Throttling(0.5, 9, 0, 0.0)),
             "the machine slept, or this program was stopped",
@@ -235,17 +230,11 @@ def test_empty_trial_is_repeated_unless_its_data_is_wrong() -> None:
     assert flaw is not None
     assert [
         empty_window_reason(other_case, empty) for other_case in (Case(workload="exec", ops=9), Case())
-    ] == [
-        None,
-        None,
-    ]
+    ] == [None, None]
     assert [
         empty_window_reason(case, replace(empty, **fields))
         for fields in ({"failed": 1}, {"error": "it died"})
-    ] == [
-        None,
-        None,
-    ]
+    ] == [None, None]
     assert Scripted((empty, flaw), (TRIAL, None)).run(case, 0) == replace(TRIAL, attempts=2)
     trial = Scripted(*[(empty, flaw)] * 9).run(case, 0)
     assert (trial.attempts, trial.error) == (
@@ -319,9 +308,7 @@ def test_trial_has_the_disk_share_if_it_is_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_unremovable_database_moves_the_next_trial_to_another_folder(
-    tmp_path: Path,
-) -> None:
+def test_unremovable_database_moves_the_next_trial_to_another_folder(tmp_path: Path) -> None:
     case = Case(ops=20, warmup_s=0.0)
     runner = bench(tmp_path).runner
     runner._copies = None  # else the files stay where they are

@@ -1,7 +1,5 @@
 """Values contain their writer, are unique, and other bytes are never taken for a value."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

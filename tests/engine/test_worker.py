@@ -1,7 +1,5 @@
 """A worker from its start to its report, run in this process."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 import signal

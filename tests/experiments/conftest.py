@@ -1,7 +1,5 @@
 """Fixture that keeps measurements of experiments as short as those of commands."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """Trials during which a thread holds the write lock for half a second: a wait that a closed loop hides."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 import time

@@ -1,7 +1,5 @@
 """A trial of real processes on a real file, whose data is not yet verified, so that tests can change it."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Only the registry and an experiment's own package name it: other modules get it from a case."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

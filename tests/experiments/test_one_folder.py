@@ -1,7 +1,5 @@
 """An experiment is one folder and one line of the registry: everything else comes from its class."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

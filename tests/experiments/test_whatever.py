@@ -1,7 +1,5 @@
 """An experiment shows its cases whatever their figures, in 80 columns."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -7,8 +7,6 @@ Moments: starting, window, reporting. A failure is the name of an exception, or 
 while reporting come in the middle of a long message. Worker 2 fails.
 """
 
-from __future__ import annotations
-
 import builtins
 import os
 import signal

@@ -6,8 +6,6 @@ When the moment comes for the COUNT-th time it connects to the port, and continu
 closed.
 """
 
-from __future__ import annotations
-
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Environments in which a resource is scarce or forbidden, if this machine lets us create them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A disk that is full, or a limit on the size of files, at every moment."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """SIGKILL to the program itself: its processes end, and the next start removes its files."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Too few descriptors, too little shared memory, too few processes."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Folders and files with unusual names."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """Faults while the user's own work is measured: all acknowledged work is there, once."""
 
-from __future__ import annotations
-
 import multiprocessing
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Folders and files that are forbidden, gone or taken."""
 
-from __future__ import annotations
-
 import shutil
 import stat
 import sys

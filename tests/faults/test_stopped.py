@@ -1,7 +1,5 @@
 """The user stops the program: Ctrl-C, SIGTERM, a closed terminal, at every moment and for every command."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

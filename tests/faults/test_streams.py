@@ -1,7 +1,5 @@
 """No process reads the output, or the errors: that is no error, and hides none."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -105,12 +103,7 @@ def test_stop_works_without_usable_streams(tmp_path: Path) -> None:
 def test_help_into_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     command = f"{sys.executable} -m sqlstress kv --help | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment(),
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True, env=environment()
     )
     assert (done.stdout, done.stderr) == ("0\n", "")
 

@@ -1,7 +1,5 @@
 """Workers that fail in every way: the others' figures are kept, and the next case is measured."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """Command lines, run in this process and checked for properties that hold for any input."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable

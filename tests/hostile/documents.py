@@ -1,7 +1,5 @@
 """Damaged reports: real saved ones with hostile values, keys and lists."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

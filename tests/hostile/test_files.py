@@ -1,7 +1,5 @@
 """Missing, endless or too large files: refused in a line, in bounded memory."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -16,7 +14,7 @@ from sqlstress.report.document import MAX_BYTES
 from tests.cli.conftest import Said
 from tests.example_report import example_report
 from tests.hostile.conftest import Judge
-from tests.rows import thorough
+from tests.rows import fault, thorough
 
 MEMORY = 600 << 20
 """Address space of a process that refuses a file: enough for Python and the file, and little more."""
@@ -65,10 +63,10 @@ def around(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="input",
-    injected="an endless or huge file, or a pipe without end, as a report or a plan",
-    outcome="exit 2 in bounded memory",
+@fault(
+    "input",
+    "an endless or huge file, or a pipe without end, as a report or a plan",
+    "exit 2 in bounded memory",
 )
 @pytest.mark.parametrize("name", ["/dev/zero", "large"])
 def test_too_large_file_is_refused_in_bounded_memory(name: str) -> None:
@@ -80,11 +78,7 @@ def test_too_large_file_is_refused_in_bounded_memory(name: str) -> None:
         assert "it is larger than " in output.err and name in output.err
 
 
-@pytest.mark.fault(
-    area="input",
-    injected="a folder, an empty device or nothing as a report",
-    outcome="exit 2",
-)
+@fault("input", "a folder, an empty device or nothing as a report", "exit 2")
 @pytest.mark.parametrize("name", ["folder", "/dev/null", "-", "gone"])
 def test_folder_device_or_missing_file_is_refused(judge: Judge, name: str) -> None:
     Path("folder").mkdir()
@@ -107,10 +101,10 @@ def test_pipe_is_read_like_a_file(name: str, arguments: list[str]) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="input",
-    injected="an endless or huge file, or a pipe without end, as a report or a plan",
-    outcome="exit 2 in bounded memory",
+@fault(
+    "input",
+    "an endless or huge file, or a pipe without end, as a report or a plan",
+    "exit 2 in bounded memory",
 )
 def test_endless_pipe_is_refused() -> None:
     for arguments in commands("/dev/stdin"):
@@ -129,11 +123,7 @@ def largest_report(where: str, unit: str) -> str:
     return f"{before}{where}{item * ((MAX_BYTES - len(text)) // len(item.encode()))}{after}"
 
 
-@pytest.mark.fault(
-    area="input",
-    injected="reports as large as one may be",
-    outcome="read or refused in bounded memory",
-)
+@fault("input", "reports as large as one may be", "read or refused in bounded memory")
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("where", "unit"),

@@ -1,7 +1,5 @@
 """Reports of the largest permitted size: shown in every format within five seconds."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator
@@ -13,6 +11,7 @@ import pytest
 from sqlstress.report.document import MAX_BYTES, MAX_RUNS, MAX_TEXTS
 from sqlstress.show.formats import FORMATS
 from tests.hostile.conftest import Judge
+from tests.rows import fault
 
 FOLDER = Path(__file__).parents[2] / "reports"
 
@@ -63,11 +62,7 @@ LARGE = [
 ]
 
 
-@pytest.mark.fault(
-    area="input",
-    injected="the largest sweeps that are read",
-    outcome="shown in every format within five seconds",
-)
+@fault("input", "the largest sweeps that are read", "shown in every format within five seconds")
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "change"), LARGE)
 def test_largest_sweep_is_shown_in_every_format_in_time(judge: Judge, name: str, change: str) -> None:

@@ -1,13 +1,10 @@
 """Every option of every command with any value: planned, or refused in at most two lines."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path
 
 import click
-import pytest
 from hypothesis import strategies as st
 
 from sqlstress.cli.commands import cli
@@ -15,6 +12,7 @@ from sqlstress.options.option import Option
 from tests.commands import MEASURING, by_name
 from tests.hostile.conftest import Judge, amounts
 from tests.hostile.texts import NUMBERS, arguments
+from tests.rows import fault
 
 PLAN = '[[case]]\nworkload = "kv"\n'
 CONTEXT = click.Context(cli)
@@ -78,11 +76,7 @@ def with_refused_end(line: list[str]) -> list[str]:
     return [*line, *next((end.split() for name, end in SURELY_REFUSED.items() if name in known_names), [])]
 
 
-@pytest.mark.fault(
-    area="input",
-    injected="any value for any option of any command",
-    outcome="planned or refused",
-)
+@fault("input", "any value for any option of any command", "planned or refused")
 @amounts(2, 9000)
 def test_any_option_of_any_command_is_planned_or_refused_in_a_line_or_two(judge: Judge, number: int) -> None:
     Path("plan.toml").write_text(PLAN, encoding="utf-8")

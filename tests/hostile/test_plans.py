@@ -1,15 +1,13 @@
 """Damaged plans in TOML: planned, or refused in a line."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 
-import pytest
 from hypothesis import strategies as st
 
 from tests.hostile.conftest import Judge, amounts
 from tests.hostile.texts import NUMBERS, TEXTS
+from tests.rows import fault
 
 EXAMPLES = [
     path.read_bytes() for path in sorted(Path(__file__).parents[2].joinpath("examples").glob("*.toml"))
@@ -49,11 +47,7 @@ def plans(draw: st.DrawFn) -> bytes:
     return text[: draw(st.integers(0, len(text)))] if draw(st.integers(0, 4)) == 4 else text
 
 
-@pytest.mark.fault(
-    area="input",
-    injected="plans harmed at any place, nested, huge, of wrong types",
-    outcome="carried out or refused",
-)
+@fault("input", "plans harmed at any place, nested, huge, of wrong types", "carried out or refused")
 @amounts(1.5, 5000)
 def test_any_plan_is_executed_or_refused_in_a_line(judge: Judge, number: int) -> None:
     cases_understood: Counter[bool] = Counter()

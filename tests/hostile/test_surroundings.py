@@ -1,7 +1,5 @@
 """Unusual environments: narrow terminals, limited encodings, undecodable arguments."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -11,7 +9,7 @@ import pytest
 
 from sqlstress.cli.commands import summaries
 from tests.hostile.conftest import Judge
-from tests.rows import thorough
+from tests.rows import fault, thorough
 
 ROOT = Path(__file__).parents[2]
 REPORTS = [str(path) for path in sorted((ROOT / "reports").glob("*.json"))]
@@ -32,11 +30,7 @@ def sqlstress(*arguments: str | bytes, **variables: str) -> subprocess.Completed
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="input",
-    injected="a terminal that takes ASCII only",
-    outcome="shown in plainer characters",
-)
+@fault("input", "a terminal that takes ASCII only", "shown in plainer characters")
 @pytest.mark.parametrize("variables", [pytest.param(ASCII, id="ascii"), pytest.param(PLAIN_C, id="C")])
 def test_reports_are_shown_on_an_ascii_terminal(variables: dict[str, str]) -> None:
     done = sqlstress("report", *REPORTS, **variables)
@@ -61,11 +55,7 @@ def test_help_fits_for_any_reported_width_of_the_terminal(judge: Judge, columns:
     assert max(map(len, output.out.splitlines())) <= 100
 
 
-@pytest.mark.fault(
-    area="input",
-    injected="arguments that are not UTF-8",
-    outcome="exit 2",
-)
+@fault("input", "arguments that are not UTF-8", "exit 2")
 @pytest.mark.skipif(sys.platform != "linux", reason="arguments are text there")
 @pytest.mark.parametrize(
     "arguments",

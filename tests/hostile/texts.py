@@ -1,7 +1,5 @@
 """Texts that might be interpreted as code, and improbable numbers."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 TEXTS = (

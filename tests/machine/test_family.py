@@ -1,7 +1,5 @@
 """Processor time of our processes, with real processes that start others."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -75,9 +73,7 @@ def test_time_of_an_ended_child_stays_ours(changing: bool) -> None:
 
 
 @pytest.mark.thorough
-def test_ended_child_keeps_its_last_seen_time_without_accounts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ended_child_keeps_its_last_seen_time_without_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sqlstress.machine.foreign_load.COUNTS_ENDED_CHILDREN", False)
     monkeypatch.setattr(
         "sqlstress.machine.foreign_load._processor_s", lambda process: sum(process.cpu_times()[:2])

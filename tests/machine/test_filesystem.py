@@ -1,7 +1,5 @@
 """The mount of a folder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import NamedTuple, NoReturn

@@ -1,7 +1,5 @@
 """The whole fingerprint, on a real disk and in memory."""
 
-from __future__ import annotations
-
 import os
 import platform
 import sqlite3

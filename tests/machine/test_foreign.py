@@ -1,7 +1,5 @@
 """Load of other programs on processors and disk: arithmetic by hand, and real neighbours."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -95,9 +93,7 @@ def test_time_of_our_child_is_ours() -> None:
 
 
 @pytest.mark.thorough
-def test_costly_looks_are_rare_and_an_ended_family_is_no_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_costly_looks_are_rare_and_an_ended_family_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     looks_taken: list[object] = []
 
     def costly(family: Family | None) -> CpuSample | None:
@@ -183,9 +179,7 @@ def test_unknown_disk_has_no_share(tmp_path: Path) -> None:
     assert disk_of(tmp_path / "not there" / "kv") in (None, disk_of(tmp_path))
 
 
-def test_request_times_count_if_there_is_no_busy_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_request_times_count_if_there_is_no_busy_time(monkeypatch: pytest.MonkeyPatch) -> None:
     counters = iter([SimpleNamespace(read_time=1, write_time=1), SimpleNamespace(read_time=9, write_time=11)])
     monkeypatch.setattr(psutil, "disk_io_counters", lambda **_: {"disk0": next(counters)})
     assert DiskMonitor("disk0").share() == pytest.approx(18 / MIN_SPAN_MS)

@@ -1,7 +1,5 @@
 """The host: read by the method of each system; failures leave fields empty."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

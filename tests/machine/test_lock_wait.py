@@ -1,7 +1,5 @@
 """The warning about coarse waits for a lock: which drivers are timed, and how often."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,20 +1,14 @@
 """CPU quotas of control groups: made-up trees of both versions, and a real throttled group."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sqlstress.analysis.differences import ComparedPart, barriers
 from sqlstress.machine.quota import ControlGroup, QuotaMonitor, Stat, read_stat, tightest_group
-from sqlstress.report import Report
-from tests.analysis.hand_made import EXAMPLE, group, run
 from tests.brief import PROGRAM
 from tests.engine.processes import sqlstress
 
@@ -108,26 +102,6 @@ def test_watch_counts_only_its_window(tmp_path: Path) -> None:
     closed = over.throttling()
     assert closed and closed.periods == 0
     assert QuotaMonitor(never, later, ControlGroup(tmp_path, 0.5)).throttling() is None
-
-
-def test_reports_with_different_quotas_are_not_compared() -> None:
-    limited = replace(
-        EXAMPLE,
-        environment=replace(EXAMPLE.environment, host=replace(EXAMPLE.environment.host, cpu_quota=0.5)),
-    )
-
-    def reason(*reports: Report) -> str | None:
-        measured = group(run(1, 2))
-        parts = [
-            ComparedPart(name, report, measured, measured.runs)
-            for name, report in zip("AB", reports, strict=True)
-        ]
-        (barrier,) = (candidate for candidate in barriers(parts) if candidate.subject == "CPU quota")
-        return barrier.barred[1]
-
-    assert reason(EXAMPLE, EXAMPLE) is None
-    assert reason(limited, limited) is None
-    assert reason(EXAMPLE, limited) == "the CPU quota differs"
 
 
 TREES = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")

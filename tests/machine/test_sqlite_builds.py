@@ -1,7 +1,5 @@
 """The SQLite in a library and in a running process is recognised."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Cost of a sync: bounded time, the system's own call, and no files left."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys
@@ -60,9 +58,7 @@ def always(cost: int) -> Iterator[int]:
         yield cost
 
 
-def test_number_of_samples_depends_on_the_speed_of_the_disk(
-    tmp_path: Path,
-) -> None:
+def test_number_of_samples_depends_on_the_speed_of_the_disk(tmp_path: Path) -> None:
     disk, cost = timed(tmp_path, always(1000))
     assert cost == SyncCost("fake", 1000, 1000, 1000, 1000, MOST)
     assert len(disk.sizes) == 2 * MOST
@@ -74,9 +70,7 @@ def test_number_of_samples_depends_on_the_speed_of_the_disk(
     assert cost.samples == MIN_SAMPLES + 15
 
 
-def test_samples_append_first_and_then_overwrite(
-    tmp_path: Path,
-) -> None:
+def test_samples_append_first_and_then_overwrite(tmp_path: Path) -> None:
     costs = (1000 if number < MOST else 70 for number in range(2 * MOST))
     disk, cost = timed(tmp_path, costs)
     assert disk.sizes == [*range(BLOCK, (MOST + 1) * BLOCK, BLOCK), *[MOST * BLOCK] * MOST]

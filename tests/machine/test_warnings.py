@@ -1,7 +1,5 @@
 """Warnings on the environment: host, file system, library, and effects of a power failure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -117,10 +115,7 @@ def test_warnings_apply_only_to_unsound_facts(facts: MachineFacts, expected: dic
         (at("nfs"), "WAL"),
         (at("nfs", "host", "rw", DELETE), "locks"),
         (OLD, "SQLite 3.40.1"),
-        (
-            OLD,
-            "can lose commits (WAL-reset bug)",
-        ),
+        (OLD, "can lose commits (WAL-reset bug)"),
         (replace(SOUND, not_native=("nothing was built",)), "nothing was built"),
         (with_settings(Settings(journal_mode="off")), "OFF"),
         (with_settings(Settings(synchronous="off")), "synchronous=OFF"),

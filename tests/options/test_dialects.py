@@ -1,7 +1,5 @@
 """Tokens of SQL in the dialect of each target."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

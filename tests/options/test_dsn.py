@@ -1,7 +1,5 @@
 """The password of a connection string is never shown, for strings of any form."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from urllib.parse import quote

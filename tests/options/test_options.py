@@ -1,7 +1,5 @@
 """Parsing of the values of options."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Labels of cases, their experiments, and their plain copies."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import asdict, is_dataclass
 from math import isqrt

@@ -1,7 +1,5 @@
 """The saved report: writing and reading JSON."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Formulas for the space of a file."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Suspension of garbage collection."""
 
-from __future__ import annotations
-
 import gc
 
 import pytest

@@ -1,7 +1,5 @@
 """Conversion of dataclasses to plain data and back, JSON text of a report, and checks of integer lists."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from typing import Any, ClassVar

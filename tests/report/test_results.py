@@ -1,7 +1,5 @@
 """Properties of results: verdicts, medians and percentiles."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """write_atomically: replaced files, links, devices and pipes, and failures."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat
@@ -281,9 +279,7 @@ def test_folder_or_missing_parent_is_a_failure_and_is_kept(tmp_path: Path) -> No
     failure(tmp_path / ("n" * 300))
 
 
-def test_unwritable_folder_is_a_failure_and_keeps_the_old_report(
-    restricted_folder: Path,
-) -> None:
+def test_unwritable_folder_is_a_failure_and_keeps_the_old_report(restricted_folder: Path) -> None:
     target = restricted_folder / "report.json"
     target.write_text("old", encoding="utf-8")
     restricted_folder.chmod(0o555)

@@ -1,7 +1,5 @@
 """The published JSON Schema."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

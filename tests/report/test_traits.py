@@ -1,7 +1,5 @@
 """Traits: every setting of a case is listed under the name of its option."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

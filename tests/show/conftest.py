@@ -1,7 +1,5 @@
 """Views are tested with a driver from another package."""
 
-from __future__ import annotations
-
 import pytest
 
 from sqlstress.target import DRIVERS, DriverInfo

@@ -1,7 +1,5 @@
 """A report in which every text of external origin tries to inject markup or commands."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Presentation of cases at a rate: the table, the findings, the curve of latency over rate."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import replace
@@ -24,17 +22,6 @@ REPORT = rate_report()
 
 def texts_by_code(report: Report) -> dict[str, str]:
     return {finding.code: finding.text for finding in advise(report)}
-
-
-def test_saturated_rate_is_a_finding() -> None:
-    assert (
-        "4 processes on 1 bucket at 6,000/s: 51% of the due operations were done"
-        in texts_by_code(REPORT)["saturated"]
-    )
-
-
-def test_closed_loop_has_no_findings_on_rates() -> None:
-    assert not texts_by_code(example_report()).keys() & {"saturated"}
 
 
 def test_closed_loop_has_its_own_table() -> None:

@@ -1,7 +1,5 @@
 """Blocks as text and as Markdown, strings from elsewhere made safe, and the numbers in cells."""
 
-from __future__ import annotations
-
 import time
 import unicodedata
 

@@ -1,7 +1,5 @@
 """Tests of reports side by side: golden files, and rules for all reports."""
 
-from __future__ import annotations
-
 import unicodedata
 from dataclasses import replace
 
@@ -74,16 +72,6 @@ VARIANTS = {
         ),
     ),
 }
-
-
-def test_ratio_is_shown_only_for_comparable_figures() -> None:
-    assert " B/A " in comparison_text(comparison(EXAMPLE, slower(0.5)))
-    barred = comparison_text(comparison(MACOS, WINDOWS_1))
-    assert "NOT COMPARABLE with A: B. " in barred and "B/A" not in barred and "0.16" not in barred
-    anyway = comparison_text(comparison(MACOS, WINDOWS_1, anyway=True))
-    assert "NOT COMPARABLE with A: B. Ratios to A are shown because of --anyway." in anyway
-    assert " B/A\n" in anyway or " B/A " in anyway
-    assert "0.16" in anyway
 
 
 def test_warning_of_several_reports_appears_once() -> None:

@@ -1,7 +1,5 @@
 """Tests of the report as CSV: golden files, and the same numbers when it is read back."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

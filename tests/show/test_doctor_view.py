@@ -1,7 +1,5 @@
 """The text of the doctor: its facts, aligned, in 80 columns."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

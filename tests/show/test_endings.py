@@ -1,7 +1,5 @@
 """Tests of the endings of studies: exit codes and messages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of the formats that can be written, and of the cost of importing them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

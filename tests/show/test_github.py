@@ -1,7 +1,5 @@
 """Tests of the output for GitHub Actions."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

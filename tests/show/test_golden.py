@@ -1,7 +1,5 @@
 """Outputs of all formats and views for made-up reports, compared with golden files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Tests of the heading: the measured cases, their durability, and the warnings."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sqlstress.analysis.advice import advise_group

@@ -1,7 +1,5 @@
 """The findings of a report are data in its JSON, for programs that read the file."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -32,14 +30,7 @@ def test_facts_are_numbers_lists_and_objects_not_sentences(monkeypatch: pytest.M
     found = Finding(sentences.data_wrong, where="8 processes", checks=(check, check))
     monkeypatch.setattr(json_file, "advise", lambda report: [found])
     (one,) = json.loads(report_json(replace(example_report(), runs=())))["findings"]
-    inner = {
-        "name": "rows",
-        "problems": 2,
-        "checked": None,
-        "failed": 1,
-        "passes": 1,
-        "examples": ["a", "b"],
-    }
+    inner = {"name": "rows", "problems": 2, "checked": None, "failed": 1, "passes": 1, "examples": ["a", "b"]}
     assert one["facts"] == {"where": "8 processes", "checks": [inner, inner]}
 
 

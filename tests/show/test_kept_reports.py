@@ -1,7 +1,5 @@
 """The reports that are kept in reports/: the Markdown next to each JSON is the present output."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

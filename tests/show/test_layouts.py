@@ -1,7 +1,5 @@
 """Buckets, in tables, sentences and plots; no buckets for an experiment with a single bucket."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,11 +1,8 @@
 """Tests of the report as Markdown: golden files, valid tables, foreign strings without markup."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
-from sqlstress.report import Report
 from sqlstress.show.blocks import Column, Picture, Table
 from sqlstress.show.markdown import draw, report_markdown
 from sqlstress.statistics.series import WAL_SIZE, Series
@@ -17,13 +14,12 @@ PICTURE = re.compile(r"^```\n.*?^```$", re.DOTALL | re.MULTILINE)
 """A code block: the size of WALs over the window."""
 
 
-def without_pictures(report: Report) -> str:
-    return PICTURE.sub("", report_markdown(report))
-
-
-def check_tables(report: Report) -> None:
-    """Check that each row of a table has the same number of cells."""
-    for block in without_pictures(report).split("\n\n"):
+def check_markdown(text: str) -> None:
+    """Check that there is no tag and no code span, and that the rows of a table have equally many cells."""
+    assert all(line.isprintable() for line in text.split("\n"))
+    outside = PICTURE.sub("", text)
+    assert not re.search(r"[<>]|(?<!\\)(?:\\\\)*`", outside)
+    for block in outside.split("\n\n"):
         if block.startswith("|"):
             lines = block.rstrip("\n").split("\n")
             assert re.fullmatch(r"\|(?::?-+:?\|)+", lines[1])
@@ -32,17 +28,11 @@ def check_tables(report: Report) -> None:
             assert not UNESCAPED_PIPE.search(block)
 
 
-def check_no_markup(report: Report) -> None:
-    """Check that the report has no tag and no code span."""
-    assert not re.search(r"[<>]|(?<!\\)(?:\\\\)*`", without_pictures(report))
-
-
 def test_picture_is_a_code_block() -> None:
     size = Series(WAL_SIZE, "bytes", (0, 5), (0, 1))
     report = with_one(with_trials(EXAMPLE.runs[0], series=(size,)))
     assert "|" in report_markdown(report) and "```\n" in report_markdown(report)
-    check_tables(report)
-    check_no_markup(report)
+    check_markdown(report_markdown(report))
     assert draw(Picture(("``` |\u2588|", "b"))) == "```\n''' |\u2588|\nb\n```"
 
 

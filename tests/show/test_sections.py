@@ -1,7 +1,5 @@
 """Tests of the headline, the first sentence of a report."""
 
-from __future__ import annotations
-
 import pytest
 
 from sqlstress.show.blocks import Block, Bullets, Lines, Paragraph, VerdictLine

@@ -1,7 +1,5 @@
 """Targets side by side: one table for all, in every format."""
 
-from __future__ import annotations
-
 from csv import DictReader
 from dataclasses import replace
 from io import StringIO
@@ -81,12 +79,6 @@ def test_leader_is_named_only_where_both_targets_have_a_figure() -> None:
     assert "not comparable" not in text
     assert "failed" in text
     assert "lmdb leads with 2 processes on 1 bucket" in " ".join(text.split())
-
-
-def test_saved_report_has_durability_and_library() -> None:
-    report = targets_report()
-    assert from_json(to_json(report)) == report
-    assert '"library": "LMDB"' in to_json(report)
 
 
 def test_csv_names_the_library_and_no_timeout_without_a_busy_handler() -> None:

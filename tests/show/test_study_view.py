@@ -1,7 +1,5 @@
 """Presentation of A/B tests and of searches for the highest rate."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

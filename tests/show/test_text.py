@@ -1,7 +1,5 @@
 """Tests of the report as text, brief and with all details: rules for every report."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tests of the files for github-action-benchmark and Bencher, and of the names of cases in them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

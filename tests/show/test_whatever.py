@@ -2,24 +2,23 @@
 is slow.
 """
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 
 from sqlstress.report import Report
+from sqlstress.show.markdown import report_markdown
 from sqlstress.show.page.html_file import report_html
 from tests.drawing import examples
 from tests.show.page.test_html_file import check_markup
 from tests.show.test_csv_file import check_numbers
 from tests.show.test_github import kinds
 from tests.show.test_junit import check_rules
-from tests.show.test_markdown import check_no_markup, check_tables
+from tests.show.test_markdown import check_markdown
 from tests.show.test_text import check_lines
 from tests.show.test_trackers import WRITERS, check_names, parse
 from tests.strategies import reports
 
-CHECKS = (check_lines, check_tables, check_no_markup, check_numbers, check_rules, check_names, kinds)
+CHECKS = (check_lines, check_numbers, check_rules, check_names, kinds)
 
 
 @pytest.mark.thorough
@@ -28,6 +27,7 @@ CHECKS = (check_lines, check_tables, check_no_markup, check_numbers, check_rules
 def test_every_format_keeps_its_rules_for_any_report(report: Report) -> None:
     for check in CHECKS:
         check(report)
+    check_markdown(report_markdown(report))
     for write in WRITERS:
         parse(write(report))
 

@@ -1,7 +1,5 @@
 """Reports that differ from the example in a few facts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

@@ -3,8 +3,6 @@
 Each case is a limit, which the algorithm of `sqlstress limit` searches for five times.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import combinations

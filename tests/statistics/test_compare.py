@@ -1,7 +1,5 @@
 """Comparison: each statistic equals a reference, and error rates are as promised."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Conclusions of the gate from pairs."""
 
-from __future__ import annotations
-
 import math
 from random import Random
 

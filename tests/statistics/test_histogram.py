@@ -1,7 +1,5 @@
 """The log-linear histogram."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Search for the highest rate, on simulated machines."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import pairwise

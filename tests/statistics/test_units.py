@@ -1,7 +1,5 @@
 """Formatting and parsing of durations and counts."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest

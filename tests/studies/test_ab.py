@@ -1,7 +1,5 @@
 """The loop that measures pairs until the gate decides, with made-up slices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The function that runs studies, with a study that counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace

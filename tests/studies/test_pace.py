@@ -1,7 +1,5 @@
 """The progress of a sweep: its label, note and remaining time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Detection of code that both arms of an A/B test share although it should differ."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import sysconfig

@@ -1,7 +1,5 @@
 """Single slices, in this Python and in other interpreters."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import sys
@@ -27,6 +25,7 @@ from sqlstress.studies.slices import OtherPythons, OwnPython, Python
 from sqlstress.user_work import REHEARSAL_TOPICS
 from tests.ab_report import EXAMPLE, TEST, trial
 from tests.conftest import command_of
+from tests.rows import fault
 
 ROOT = Path(__file__).parents[2]
 CASE = Case(concurrency=1, duration_s=0.05, warmup_s=0.1, spec=Load(key_space=200), seed=3)
@@ -71,9 +70,7 @@ def test_slice_of_this_python_is_verified_and_leaves_nothing(tmp_path: Path) -> 
 
 
 @pytest.mark.thorough
-def test_slice_of_another_python_is_verified_and_describes_it(
-    tmp_path: Path,
-) -> None:
+def test_slice_of_another_python_is_verified_and_describes_it(tmp_path: Path) -> None:
     a, b = (Python(sys.executable, {**SHORT, "synchronous": level}, tmp_path) for level in ("full", "off"))
     with OtherPythons((a, b), (CASE, CASE), ()).opened(SILENT) as bench:
         trials = [bench.measure(arm, CASE, 2) for arm in (0, 1)]
@@ -166,10 +163,8 @@ def test_option_unknown_to_the_other_sqlstress_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="a slice of another Python in `ab` stopped",
-    outcome="exit 130; its processes and databases are gone too",
+@fault(
+    "stop", "a slice of another Python in `ab` stopped", "exit 130; its processes and databases are gone too"
 )
 def test_stopped_slice_removes_its_process_and_databases(tmp_path: Path) -> None:
     calls = 0

@@ -1,7 +1,5 @@
 """A sweep: the order of its trials, its saved reports, and its failures."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Callable
@@ -168,9 +166,7 @@ def test_error_in_a_later_case_is_kept_and_the_sweep_continues(scripted: Measure
     assert len(saved) == 3
 
 
-def test_worker_failure_or_invalid_trial_is_the_cases_error(
-    scripted: Measure,
-) -> None:
+def test_worker_failure_or_invalid_trial_is_the_cases_error(scripted: Measure) -> None:
     killed = "worker 1 could not start: was killed by SIGKILL"
     report, _ = scripted(raising_at(1, WorkerFailure(killed)), ONE, TWO)
     assert [run.error for run in report.runs] == [killed, None]

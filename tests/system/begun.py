@@ -1,7 +1,5 @@
 """Functions of processes that tests start. The server imports this module without our others."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """After its import by the server, each fork fails, as if the system allowed no more processes."""
 
-from __future__ import annotations
-
 import os
 
 

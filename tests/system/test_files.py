@@ -1,7 +1,5 @@
 """Changes of files that others have open, and the limit on the size of text files."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

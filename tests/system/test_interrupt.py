@@ -1,7 +1,5 @@
 """Stop signals, and the pulses that check for them."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 Windows reports that such a file does not exist, even if it does; Wine accepts it.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import os

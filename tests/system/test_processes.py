@@ -1,7 +1,5 @@
 """Our child processes: calls, ends, descriptions of ends, and messages."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os

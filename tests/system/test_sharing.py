@@ -1,7 +1,5 @@
 """Memory that processes share."""
 
-from __future__ import annotations
-
 from multiprocessing import get_context
 from typing import Any
 

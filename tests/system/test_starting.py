@@ -1,7 +1,5 @@
 """Starting of processes: the same contract for forked and spawned processes."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

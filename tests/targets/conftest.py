@@ -1,7 +1,5 @@
 """Fixtures: each test with a case, or its views, runs once for each driver and layout."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Database files of every shape, for tests of their space."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Connections in another process, so that this process reads their files without holding locks on them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor

@@ -1,7 +1,5 @@
 """Random operations of two workers have the same results on a store as on a dict."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Our figures equal those of the sqlite3_analyzer program, to the last digit that it prints."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The wait for a lock is timed with each driver, and a handler that sleeps whole seconds is recognised."""
 
-from __future__ import annotations
-
 import time
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A worker's connection waits for locks of others even while it is opened."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Behaviour required of every store, for each target, driver and layout."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """Copies restore prepared databases for the next trial: the same bytes, without touching foreign files."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +20,19 @@ KEYS = 500
 CASE = Case(buckets=2, spec=Load(key_space=KEYS), settings=Settings(synchronous="off", wal_autocheckpoint=50))
 
 
-def open_filled_place(
+@contextmanager
+def filled_place(
     case: Case, folder: Path, copies_by_layout: dict[Any, Any] | None
-) -> tuple[SqlitePlace, SqliteTable]:
-    """Return a place as a trial's workers find it, and the table that holds its files."""
+) -> Iterator[tuple[SqlitePlace, SqliteTable]]:
+    """Yield a place as a trial's workers find it, and the table that holds its files; discard the place."""
     place = open_place(case, folder)
     assert isinstance(place, SqlitePlace)
     place.copies = copies_by_layout
     table = place.table("int", 8, 0)
     table.fill([[(key, key) for key in range(KEYS)]] * case.buckets, nothing)
-    return place, table
+    yield place, table
+    table.release()
+    place.discard()
 
 
 def state_of(place: SqlitePlace) -> dict[str, Any]:
@@ -60,75 +63,66 @@ def test_later_trials_find_the_same_state_as_the_first(journal: str, tmp_path: P
     copies_by_layout: dict[Any, Any] = {}
     states, inodes = [], []
     for _ in range(3):
-        place, table = open_filled_place(case, tmp_path, copies_by_layout)
-        states.append(state_of(place))
-        inodes.append(
-            {path.name: path.stat().st_ino for path in tmp_path.iterdir() if "-shm" not in path.name}
-        )
-        change_every_row(place)
-        table.release()
-        place.discard()
+        with filled_place(case, tmp_path, copies_by_layout) as (place, _):
+            states.append(state_of(place))
+            files = [path for path in tmp_path.iterdir() if "-shm" not in path.name]
+            inodes.append({path.name: path.stat().st_ino for path in files})
+            change_every_row(place)
     assert states[0] == states[1] == states[2]
     assert any(name.endswith("-wal") for name in states[0]) == (journal == "wal")
     assert inodes[0] == inodes[1] == inodes[2]  # so the blocks on the disk are the same
 
 
 def test_everything_is_removed_if_no_copies_are_kept(tmp_path: Path) -> None:
-    place, table = open_filled_place(CASE, tmp_path, None)
-    table.release()
-    place.discard()
+    with filled_place(CASE, tmp_path, None):
+        pass
     assert list(tmp_path.iterdir()) == []
 
 
 def test_copy_without_room_in_memory_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "MOST", 1)
     copies_by_layout: dict[Any, Any] = {}
-    place, table = open_filled_place(CASE, tmp_path, copies_by_layout)
-    table.release()
-    place.discard()
+    with filled_place(CASE, tmp_path, copies_by_layout):
+        pass
     assert not copies_by_layout
     assert list(tmp_path.iterdir()) == []
 
 
 def test_foreign_file_in_place_of_ours_is_not_overwritten(tmp_path: Path) -> None:
     copies_by_layout: dict[Any, Any] = {}
-    place, table = open_filled_place(CASE, tmp_path, copies_by_layout)
-    table.release()
-    place.discard()
+    with filled_place(CASE, tmp_path, copies_by_layout) as (place, _):
+        pass
     theirs = tmp_path / "theirs"
     theirs.write_bytes(b"theirs")
     for path in (place.paths[0], place.paths[1].with_name("kv_1.db-spare")):
         path.unlink()
         path.symlink_to(theirs)
-    place, table = open_filled_place(CASE, tmp_path, copies_by_layout)
-    assert state_of(place)["frames"] == [0, 0]
-    assert theirs.read_bytes() == b"theirs"
-    table.release()
+    with filled_place(CASE, tmp_path, copies_by_layout) as (place, _):
+        assert state_of(place)["frames"] == [0, 0]
+        assert theirs.read_bytes() == b"theirs"
 
 
 def test_wal_open_in_another_connection_is_left_alone(tmp_path: Path) -> None:
     copies_by_layout: dict[Any, Any] = {}
-    place, table = open_filled_place(CASE, tmp_path, copies_by_layout)
-    other = load_driver("sqlite3").connect(place.paths[0], 0)
-    other.rows("UPDATE kv SET value = -1 WHERE key = 1")
-    table.release()  # another connection is still open
-    assert other.rows("SELECT value FROM kv WHERE key = 1") == [(-1,)]
-    other.close()
-    with place.opened(0) as connection:
-        assert connection.rows("SELECT value FROM kv WHERE key = 1") == [(-1,)]
-    place, table = open_filled_place(CASE, tmp_path, copies_by_layout)
-    with place.opened(0) as connection:
-        assert connection.rows("SELECT value FROM kv WHERE key = 1") == [(1,)]
-    table.release()
+    written = "SELECT value FROM kv WHERE key = 1"
+    with filled_place(CASE, tmp_path, copies_by_layout) as (place, table):
+        other = load_driver("sqlite3").connect(place.paths[0], 0)
+        other.rows("UPDATE kv SET value = -1 WHERE key = 1")
+        table.release()  # another connection is still open
+        assert other.rows(written) == [(-1,)]
+        other.close()
+        with place.opened(0) as connection:
+            assert connection.rows(written) == [(-1,)]
+    with filled_place(CASE, tmp_path, copies_by_layout) as (place, _), place.opened(0) as connection:
+        assert connection.rows(written) == [(1,)]
 
 
 def test_oldest_copy_is_dropped_for_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copies_by_layout: dict[Any, Any] = {}
     for journal in ("wal", "delete"):
         case = Case(buckets=2, spec=CASE.spec, settings=Settings(journal_mode=journal, synchronous="off"))
-        place, table = open_filled_place(case, tmp_path, copies_by_layout)
-        table.release()
-        place.discard()
+        with filled_place(case, tmp_path, copies_by_layout) as (place, _):
+            pass
         (copy,) = copies_by_layout.values()
         monkeypatch.setattr(copies, "MOST", copy.size + 1)
     assert [layout.settings.journal_mode for layout in copies_by_layout] == ["delete"]

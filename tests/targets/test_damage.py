@@ -1,7 +1,5 @@
 """The measurement of space in damaged files fails in one line."""
 
-from __future__ import annotations
-
 import tempfile
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """User programs reach the data by the address, and by the environment variables alone."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

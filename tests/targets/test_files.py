@@ -1,7 +1,5 @@
 """The files of a store in the parent process."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Checks by SQLite itself: integrity of the files, and an unchanged schema."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -39,10 +37,7 @@ def test_missing_and_foreign_files_fail_the_check(tmp_path: Path) -> None:
     third.write_bytes(b"not a database at all" * 1000)
     check = place.integrity("quick", nothing)
     assert (check.status, check.checked, check.problems) == ("failed", 3, 2)
-    assert check.counterexamples == (
-        "kv_1.db: the file is gone",
-        "kv_2.db: file is not a database",
-    )
+    assert check.counterexamples == ("kv_1.db: the file is gone", "kv_2.db: file is not a database")
     assert not second.exists()
 
 

@@ -1,7 +1,5 @@
 """Holders of locks, observed from outside: another process holds each kind of lock on purpose."""
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 import subprocess

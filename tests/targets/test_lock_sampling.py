@@ -1,7 +1,5 @@
 """Times of samples of a lock, on a fake clock, and the resulting lengths of holds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice, product
 from types import SimpleNamespace

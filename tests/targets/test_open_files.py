@@ -1,7 +1,5 @@
 """Processes that have a database open, found by their open files."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Targets of other packages are found; the example, LMDB, is installed, measured and verified."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Pauses inside SQLite: their points and lengths, and no pauses elsewhere."""
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

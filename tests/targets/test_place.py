@@ -4,8 +4,6 @@ A target is tested if it is in TARGETS. Checks that need files, such as that of 
 targets that keep files.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import sys

@@ -1,7 +1,5 @@
 """Our reading of a WAL index compared with SQLite's answers; the databases are open in another process."""
 
-from __future__ import annotations
-
 import os
 import random
 import struct

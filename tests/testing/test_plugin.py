@@ -1,7 +1,5 @@
 """The pytest fixture: registered automatically, cheap, and with the measurement in a failure."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Run a few commands of sqlstress with Windows' Python under Wine: `python -m tests.windows --help`."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Sequence

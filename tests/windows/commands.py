@@ -1,7 +1,5 @@
 """Commands of a user on Windows, and their expected results."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time
@@ -42,10 +40,7 @@ PURE = (Command(("-c", "2", *SHORT), "Python loop(.|\\n)*was not built"),)
 """Commands to run before anything is compiled."""
 NATIVE = (
     Command(("-c", "2", "-b", "3", "--loop", "native", *SHORT, "--details"), "(?i)native loop"),
-    Command(
-        ("-c", "1", "--loop", "native", "--driver", "apsw", *SHORT, "--details"),
-        "(?i)native loop",
-    ),
+    Command(("-c", "1", "--loop", "native", "--driver", "apsw", *SHORT, "--details"), "(?i)native loop"),
 )
 """Commands that need the native loop."""
 COMMANDS = (

@@ -1,7 +1,5 @@
 """DLLs that only forward to others: they replace DLLs that Python's package or Wine lacks."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

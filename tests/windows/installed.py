@@ -1,7 +1,5 @@
 """The project installed under Wine: as by pip without a compiler, and with the native loop."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -6,8 +6,6 @@ A console passes them to the C library in a separate thread, which calls the han
 this program does the same, because Wine has no console for input.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

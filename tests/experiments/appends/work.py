@@ -1,7 +1,5 @@
 """The parent's half: the table, and the proof that all acknowledged rows are in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,19 +1,12 @@
 """Databases written by hand: the files after some transactions, and the writers' acknowledgements."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.proof import (
-    AcknowledgedRecords,
-    Contents,
-    check_acknowledged,
-    check_whole,
-)
+from sqlstress.experiments.crash.proof import AcknowledgedRecords, Contents, check_acknowledged, check_whole
 from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
 from sqlstress.report import Check

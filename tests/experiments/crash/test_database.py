@@ -4,8 +4,6 @@ A copy of the files of an open connection equals the files after a death of its 
 because the system keeps all that a dead process has written.
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import struct

@@ -1,7 +1,5 @@
 """The proof after a crash accepts every state that a crash may leave, and rejects others with an example."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of the presentation of a crash test, in every format."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """Rounds of real writers that are really killed, with interference with them or their files."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3

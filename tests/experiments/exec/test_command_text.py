@@ -1,7 +1,5 @@
 """Facts in the text of a command: busy timeouts, and programs that copy or move the database."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

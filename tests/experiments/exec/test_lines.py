@@ -1,7 +1,5 @@
 """Programs that answer lines: every answer is counted, and no program survives the trial."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """The original database of --database: refused in commands, and protected while they run."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """Presentation of commands: a kept report, as text and as Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

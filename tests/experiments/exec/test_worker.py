@@ -2,8 +2,6 @@
 counted.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading
@@ -263,7 +261,7 @@ def words(*templates: str, values: Given = GIVEN) -> list[str]:
 
 def test_placeholders_are_replaced() -> None:
     assert words("add", "{n}:{worker}", "--db={db}", "{inner}", "") == [
-        *("add", "7:3", "--db=/data/kv.db", "20", ""),
+        *("add", "7:3", "--db=/data/kv.db", "20", "")
     ]
 
 

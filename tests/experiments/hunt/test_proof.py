@@ -1,7 +1,5 @@
 """The checks of a hunt on histories written by hand, each with a single fault."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

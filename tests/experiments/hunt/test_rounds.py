@@ -1,7 +1,5 @@
 """The drawing of rounds, and the smaller rounds made from them."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from random import Random
 from typing import Any

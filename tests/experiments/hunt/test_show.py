@@ -1,7 +1,5 @@
 """Presentation of a hunt: the rounds, the fault, the smallest round, and a command."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -42,8 +40,7 @@ def hunt_report(hunt: Hunt = HUNT) -> Report:
 
 
 @pytest.mark.parametrize(
-    ("name", "hunt", "code"),
-    [("hunt", HUNT, 1), ("hunt-nothing", NOTHING, 0), ("hunt-work", IN_WORK, 1)],
+    ("name", "hunt", "code"), [("hunt", HUNT, 1), ("hunt-nothing", NOTHING, 0), ("hunt-work", IN_WORK, 1)]
 )
 def test_hunt_matches_its_golden_file(name: str, hunt: object, code: int) -> None:
     report = hunt_report(hunt)  # type: ignore[arg-type]

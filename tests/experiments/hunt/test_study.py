@@ -1,7 +1,5 @@
 """A hunt as a whole: rounds until a finding, smaller rounds, and the command that repeats it."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Examination of the rows that real processes have left in a round."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sqlstress.experiments.hunt.rounds import draw_round

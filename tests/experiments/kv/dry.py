@@ -1,7 +1,5 @@
 """Workers' halves over a store that does nothing, to record the calls that a real store would get."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Test of an even distribution of keys: Pearson's chi-square of their number in each bucket."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from math import sqrt

@@ -1,7 +1,5 @@
 """Tests that both loops must pass on every store: loads, remaining data, a kill during a load."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 import time

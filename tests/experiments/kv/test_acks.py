@@ -2,8 +2,6 @@
 writes, from the loop to the proof, also where workers are idle between them, as they are at a rate.
 """
 
-from __future__ import annotations
-
 import itertools
 from array import array
 from contextlib import suppress
@@ -169,16 +167,6 @@ def test_death_before_the_stamp_leaves_a_write_in_doubt_but_no_read() -> None:
         stamp(area, [50], done)
         assert list(area.settle_after_death()) == in_doubt
         assert entered(area) == {3: (7, 50, 60)}
-
-
-def test_rows_of_a_batch_begin_end_and_are_in_doubt_together() -> None:
-    area = area_for(3)
-    work(area, [[[0, 1, 2], [2, 3, UNTRACKED]]], Model())
-    assert entered(area) == {0: (1, 100, 110), 1: (2, 100, 110), 2: (4, 110, 120), 3: (5, 110, 120)}
-    area = area_for(3)
-    announce(area, [0, 1, 2, 2, 3, 4, 4, 5, 0], 1, 3)
-    stamp(area, [100], [110])
-    assert area.settle_after_death() == {4: 2, 5: 3, 6: 4}
 
 
 def shape_of(keys: int, batch: int = 1, update_ratio: float = 0.0, **more: Any) -> Shape:
@@ -354,11 +342,3 @@ def test_unfinished_write_of_a_dead_worker_has_its_own_begin(idlers: Workers) ->
         idlers.run(2, 70, [10, 10], dies=True)
     begins, ends = idlers.areas[1].stamps
     assert [*zip(begins[:3], ends[:3], strict=True)] == [(100, 110), (140, 150), (180, 0)]
-
-
-def test_idle_time_is_in_no_latency(idlers: Workers) -> None:
-    totals = idlers.run(1, 1_000, [10] * 40)
-    assert totals.operations == {"replace": 40}
-    assert totals.largest_ns == {"replace": 10}
-    assert (totals.longest_wait_ns, totals.harness_ns) == (10, 0)
-    assert (totals.first_ns, totals.last_ns) == (1_000 + GAP_NS, 1_000 + 40 * (GAP_NS + 10))

@@ -1,7 +1,5 @@
 """The way from flags or a TOML file to Cases, and to the loop that drives them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.analysis.baseline import check
-from sqlstress.analysis.comparison import compare
 from sqlstress.engine.session import not_native
 from sqlstress.errors import UsageError
 from sqlstress.experiment import unit_of
@@ -380,14 +376,6 @@ def test_report_without_a_loop_is_of_the_python_loop() -> None:
 @pytest.mark.parametrize(("loop", "words"), [("native", "native loop"), ("python", "Python loop")])
 def test_line_above_the_table_names_the_loop(loop: str, words: str) -> None:
     assert f"; {words};" in " ".join(report_text(driven(loop)).split())
-
-
-def test_figures_of_different_loops_have_no_ratio() -> None:
-    both = (("A", driven("python")), ("B", driven("native")))
-    (reasons,) = {table.reasons(1) for table in compare(both).tables}
-    assert reasons == ("what drove the load, the native loop or Python's, differs",)
-    with pytest.raises(UsageError, match="what drove the load"):
-        check(driven("python"), driven("native"), "tps", 0.1)
 
 
 def test_ab_test_compares_both_loops_only_if_an_arm_names_one() -> None:

@@ -1,7 +1,5 @@
 """The published measurement: its keys, its order, its transactions, and its proof over a whole sweep."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The processes next to the workers, on real files: they checkpoint, hold a snapshot, watch the WALs."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -367,9 +365,7 @@ def stretches(fold: Callable[[int, int], int]) -> IntervalValues:
 
 
 @given(samples)
-def test_sum_and_maximum_stay_exact_in_a_bounded_number_of_intervals(
-    samples: list[tuple[int, int]],
-) -> None:
+def test_sum_and_maximum_stay_exact_in_a_bounded_number_of_intervals(samples: list[tuple[int, int]]) -> None:
     total, most = stretches(add), stretches(max)
     for at_ns, value in samples:
         total.add(at_ns, value)

@@ -1,7 +1,5 @@
 """The times and the statements of failed operations, as both loops record them."""
 
-from __future__ import annotations
-
 import sqlite3
 from array import array
 from collections.abc import Iterator
@@ -96,10 +94,7 @@ def test_failed_statement_has_its_facts_and_cause(
         ((topic, sql, count, _, traits),) = findings.sightings
     assert (topic, (sql, traits["transaction"], traits["began"])) == (FAILED_STATEMENT, failed)
     assert count >= OPERATIONS  # Transactions of several statements are retried.
-    assert (traits["timeout_ms"], traits["journal"]) == (
-        str(settings.busy_timeout_ms),
-        settings.journal_mode,
-    )
+    assert (traits["timeout_ms"], traits["journal"]) == (str(settings.busy_timeout_ms), settings.journal_mode)
     waited_ms = float(traits["waited_ms"])
     assert waited_ms <= float(traits["longest_ms"])
     diagnosis = diagnose(int(traits["code"]), facts_of(traits, waited_ms, settings.busy_timeout_ms))

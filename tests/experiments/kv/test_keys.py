@@ -1,7 +1,5 @@
 """Keys: their form in the database, and their distribution."""
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections import Counter

@@ -1,7 +1,5 @@
 """The loop in C is equivalent to the loop in Python: equal draws, writes and proofs."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from array import array

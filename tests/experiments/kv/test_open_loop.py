@@ -1,7 +1,5 @@
 """kv at a rate, with real processes and a real lock: delays that a closed loop hides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The partition of keys into buckets: fixed, even, and with the keys of a transaction in one bucket."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -10,8 +10,6 @@ the end. Instead of a write, "preload" (the value from before the trial), "stran
 worker wrote) or "nothing" (no row) can be read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The check in C accepts only correct data; otherwise Python checks each row and reports the faults."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -47,10 +45,7 @@ def test_correct_rows_are_checked_in_c_only(
     monkeypatch.setattr(KeyValueWork, "check_keys", None)
     assert {check.name: (check.status, check.checked) for check in measured.verdict().checks}[
         "last write"
-    ] == (
-        "ok",
-        KEYS,
-    )
+    ] == ("ok", KEYS)
 
 
 class Written:

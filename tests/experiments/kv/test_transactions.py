@@ -1,7 +1,5 @@
 """Transactions of several statements: which keys are written together, and which are read together."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """The parent's half: the database that workers connect to, and the verdict on their work."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import tracemalloc

@@ -1,7 +1,5 @@
 """The calls of a worker to a store that only records; and its findings in the values that it reads."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from itertools import pairwise

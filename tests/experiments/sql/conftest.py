@@ -1,7 +1,5 @@
 """Scripts on a real database, during one test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Cases of scripts with real databases, for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

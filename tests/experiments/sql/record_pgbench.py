@@ -5,8 +5,6 @@ python -m tests.experiments.sql.record_pgbench
 It uses the pgbench of the PostgreSQL that sqlstress finds, and runs a server of it.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Both halves of the experiment on a real PostgreSQL server."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Values of expressions, compared with the real pgbench and with plain Python; places of mistakes."""
 
-from __future__ import annotations
-
 import json
 import math
 import operator

@@ -1,7 +1,5 @@
 """Facts of the failed statements of scripts."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Scripts: their syntax, their mistakes with the places, and their execution."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """Presentation of scripts: tables, sentences, page."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Both halves of the experiment, on a real database with each driver."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager

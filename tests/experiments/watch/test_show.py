@@ -1,7 +1,5 @@
 """Presentation of a watch: the holders of locks, the conclusions, and the remedies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Holders and durations from samples: made-up samples, at made-up times."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

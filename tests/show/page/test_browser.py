@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 KEPT = Path(__file__).parents[3] / "reports"
 CHROMIUM = find_chromium()
 # All are for CI: starting a browser takes four seconds of CPU time, even for a small test.
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
-]
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")]
 
 PLOTS = "document.querySelectorAll('[data-plot]').length"
 PLOT = '[data-plot="{}"]'
@@ -79,11 +76,7 @@ def check(page: Page, path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "expected"),
-    [
-        pytest.param(example_report, 5, id="kv"),
-        pytest.param(beside_report, 6, id="wal"),
-    ],
+    ("make", "expected"), [pytest.param(example_report, 5, id="kv"), pytest.param(beside_report, 6, id="wal")]
 )
 def test_every_plot_is_drawn_with_no_error_and_no_request(
     page: Page, tmp_path: Path, make: Callable[[], Report], expected: int
@@ -197,14 +190,10 @@ def test_click_on_a_name_hides_and_shows_its_line_and_ideal(page: Page, tmp_path
     assert page.ask(lines) == before
 
 
-def two_drivers() -> Report:
-    report = example_report()
-    others = with_case(report, driver="apsw").runs
-    return replace(report, runs=(*report.runs, *others), planned=2 * report.planned)
-
-
 def test_no_two_names_of_a_legend_have_the_same_sample(page: Page, tmp_path: Path) -> None:
-    page.open(saved(tmp_path, two_drivers()))
+    report = example_report()
+    both = (*report.runs, *with_case(report, driver="apsw").runs)
+    page.open(saved(tmp_path, replace(report, runs=both, planned=len(both))))
     legends = page.ask(
         "[...document.querySelectorAll('svg')].map((svg) => [...svg.querySelectorAll('g.key')].map((key) => {"
         "const {fill, stroke, strokeDasharray} = getComputedStyle(key.children[1]);"

@@ -1,7 +1,5 @@
 """Tests of the page as a text: its contents, and that no text of a report becomes markup."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Fixtures: each test with a driver or connections runs once per driver. A fake clock for waits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Waits of a worker before it retries what SQLite refused, and the count of BUSY answers."""
 
-from __future__ import annotations
-
 from statistics import fmean
 from typing import Any
 

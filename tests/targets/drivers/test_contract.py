@@ -1,7 +1,5 @@
 """Behaviour required of every driver, checked from a second connection if necessary."""
 
-from __future__ import annotations
-
 import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
@@ -110,9 +108,7 @@ def test_iterate_yields_the_rows_one_by_one(first: Connection) -> None:
     assert list(first.iterate("SELECT key FROM kv WHERE key > 99")) == []
 
 
-def test_sql_function_runs_for_every_row_and_its_error_is_raised(
-    first: Connection,
-) -> None:
+def test_sql_function_runs_for_every_row_and_its_error_is_raised(first: Connection) -> None:
     numbers = count(10)
     first.function("next_number", 1, lambda step: next(numbers) * step)
     first.run_many("INSERT INTO kv VALUES (next_number(2), ?)", iter([("a",), ("b",)]))

@@ -1,7 +1,5 @@
 """Settings are set in order, read back as text, and rejected if SQLite did not accept them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

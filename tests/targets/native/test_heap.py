@@ -1,7 +1,5 @@
 """A worker of the native loop keeps memory that its C library has got from the system."""
 
-from __future__ import annotations
-
 import ctypes
 import platform
 import sys
@@ -59,9 +57,7 @@ def before_and_after_a_run() -> tuple[int, int]:
 
 @pytest.mark.skipif(unavailable_reason(extension) is not None, reason="nothing was built here")
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is another one")
-def test_freed_memory_is_reused_without_page_faults(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_freed_memory_is_reused_without_page_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     # Otherwise the result depends on earlier allocations of the process: the luck that this excludes.
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "131072")
     before, after = call_in_subprocess(nothing, before_and_after_a_run)

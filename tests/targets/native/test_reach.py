@@ -1,7 +1,5 @@
 """The C extension reaches the SQLite of each driver, or gives a reason why not."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

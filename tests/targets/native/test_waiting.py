@@ -1,7 +1,5 @@
 """The C loop waits before a retry like the Python loop."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 import shlex

@@ -1,7 +1,5 @@
 """A temporary server ends with its measurement, however that ends."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The load on a server: consistent counts, and a proof that detects wrong data."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -19,13 +17,7 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Server, Settings
 from sqlstress.targets.postgres.dialect import schema_of
-from tests.experiments.kv.loops import (
-    FOREVER_S,
-    KEYS,
-    KILLED,
-    check_counts,
-    killing,
-)
+from tests.experiments.kv.loops import FOREVER_S, KEYS, KILLED, check_counts, killing
 from tests.experiments.measured import SALT, Measured, measure, rejected, wait_for
 from tests.rows import mostly_thorough, thorough
 

@@ -1,7 +1,5 @@
 """Our schema is made, used and dropped; other data of the server is never touched."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

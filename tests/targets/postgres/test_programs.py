@@ -1,7 +1,5 @@
 """Connection data for user programs: the same parts in a URL and in variables, with any characters."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Behaviour of a worker's store on a server, in addition to the contract of every store."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 from typing import Any

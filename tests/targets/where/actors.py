@@ -1,7 +1,5 @@
 """Processes that hold, wait, sync and checkpoint for known times, each with its own time recording."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from array import array

@@ -1,7 +1,5 @@
 """Overlaps of waits and holds, compared with sums by hand, tick by tick."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Cases that differ in one option are shown in one heading, one table, one chart of each kind."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of the findings on totals: the best point, the end of the rise, the layouts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tests of the table: its rows, its columns, the columns that are dropped, and the explanations below it."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import dataclass, fields, replace

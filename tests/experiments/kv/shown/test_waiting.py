@@ -2,8 +2,6 @@
 time-out, where a longer time-out hides failures.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Companions of the load, and the WALs: in heading, table, picture and findings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

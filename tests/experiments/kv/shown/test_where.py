@@ -1,7 +1,5 @@
 """Tests of the findings on where time is spent, and of their remedies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,7 +26,6 @@ from sqlstress.report.results import (
     Slowest,
     Where,
 )
-from sqlstress.show.plots import Plot
 from sqlstress.show.text import report_text
 from tests.analysis.hand_made import findings, group, run, trial
 from tests.drawing import examples
@@ -155,12 +152,8 @@ def test_contradictory_recording_is_reported_as_unknown() -> None:
     assert "Where the time" not in report_text(replace(where_report(), runs=(run(1, 1),)))
 
 
-def plots_of(*accounts: Where) -> list[Plot]:
-    return list(plots(group(run_with_time_shares(*accounts))))
-
-
 def test_plots_have_a_bar_per_case_and_the_slowest_operation() -> None:
-    split, moment = plots_of(TOGETHER, TOGETHER)
+    split, moment = plots(group(run_with_time_shares(TOGETHER, TOGETHER)))
     bars = split.views[0].data
     assert [bar["name"] for bar in bars][:2] == ["lock held", "asleep, free"]
     assert sum(bar["x"][0] for bar in bars) == pytest.approx(100)
