@@ -58,7 +58,7 @@ For example, three calls that write 5, 6 and 7 may do so by chance.
 MAX_STEP = 1000
 """Maximum difference between successive numbers, such as 5, 6, 7, that count as a counter."""
 _LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)
-_ABOVE = re.compile(r"(\w+)[\"`\]]?\s*>=?\s*(?![>=])")
+_ABOVE = re.compile(r"\b(\w+)[\"`\]]?\s*>=?\s*(?![>=])")
 """Pattern of a comparison such as `id > 5`, with the column."""
 _WRITES = re.compile(r"\s*(insert|update|delete|replace|create|alter|drop|with)\b", re.IGNORECASE)
 

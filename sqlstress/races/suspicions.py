@@ -118,7 +118,7 @@ NOTES_ONLY = (MAYBE_GUARDED,)
 BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
 """Pattern of statements, such as BEGIN, that begin a transaction without the write lock."""
 
-_EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*(?:=|\bis\b|\bin\b)")
+_EQUALITY = re.compile(r"\b(\w+)[\"`\]]?\s*(?:=|\bis\b|\bin\b)")
 """Pattern of a condition such as `state = 5`, `state IS` or `state IN`, with a group for the column."""
 _EXTREME = re.compile(r"\s*(?:max|min)\s*\(\s*[\"`\[]?(\w+)[\"`\]]?\s*,[^()]*\)\s*", re.IGNORECASE)
 """Pattern of the new value in `SET seen = max(seen, 5)`, with a group for the column in max or min."""

@@ -73,7 +73,7 @@ _WHOLE_SECONDS = re.compile(
 )
 """Pattern of an SQL value that is a time in whole seconds, such as `datetime('now')`."""
 _SUMS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(sum|total)\s*\(", re.IGNORECASE)
-_EQUAL = re.compile(r"(\w+)[\"`\]]?\s*=(?!=)")
+_EQUAL = re.compile(r"\b(\w+)[\"`\]]?\s*=(?!=)")
 """Pattern of a condition such as `version = 5`, with a group for the column."""
 _LAST_ROW = re.compile(
     r"select\s+max\s*\(\s*[\w.\"]+\s*\)(?:\s+as\s+\w+)?\s+from\s+[\w.\"]+\s*;?\s*$"
@@ -297,7 +297,7 @@ def _reset_counter(statement: TracedStatement, write: Write, counters: Counters)
 
 # Expired leases.
 
-_LIMIT = re.compile(r"(\w+)[\"`\]]?\s*<=?\s*([^\s)]+(?:\([^)]*\))?)")
+_LIMIT = re.compile(r"\b(\w+)[\"`\]]?\s*<=?\s*([^\s)]+(?:\([^)]*\))?)")
 """Pattern of a condition such as `expires < 100`, with groups for the column and the value."""
 
 

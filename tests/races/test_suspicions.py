@@ -135,6 +135,13 @@ def test_suspicion_names_the_query_of_the_written_row() -> None:
     assert (found.first.at, found.then.at) == ("7", "write")
 
 
+def test_long_values_do_not_stop_the_search() -> None:
+    image = f"x'{'ab' * 500_000}'"
+    call = (query(sql=f"SELECT n FROM t WHERE b = {image}"), write(sql=f"UPDATE t SET n = 2, b = {image}"))
+    (found,) = rehearsal.sightings({"draw": [call]})
+    assert found.what == STALE
+
+
 def test_copy_is_stale_if_its_source_was_read_outside_the_transaction() -> None:
     removes = Write(OTHER, "delete")
     pairs = copies([[write(), write(what=removes)], [write(1, Write(TABLE, "delete")), write(2, removes)]])

@@ -27,7 +27,7 @@ _COMMENT = re.compile(r"\s*(#|--\s|//)")
 _IMPORT = re.compile(r"\s*(import|from)\s")
 _OWN_LOCK = re.compile(r"\b(flock|lockf|lockfile|filelock|FileLock)\b")
 _SHELLS = {"bash", "dash", "sh"}
-_SQL_FILE = re.compile(r"[\w./-]+\.sql\b")
+_SQL_FILE = re.compile(r"(?<![\w./-])[\w./-]+\.sql\b")
 
 
 class TextLine(NamedTuple):
