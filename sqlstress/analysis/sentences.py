@@ -666,6 +666,11 @@ _SUSPICIONS = {
         "{steps} Once the last row is deleted, SQLite gives its id again, to a row that is then passed over. "
         "Declare the id INTEGER PRIMARY KEY AUTOINCREMENT."
     ),
+    "offset-pages": (
+        "{cause} of rows that are read twice or missed: {name} reads {table} in pages, each in another "
+        "transaction. {steps} A row that is inserted or deleted in between shifts all rows behind it. "
+        "Continue after the last key (WHERE id > ? ORDER BY id LIMIT n), or read all pages in a transaction."
+    ),
     "id-of-another-row": (
         "{cause} of mixed rows: {name} reads lastrowid after an INSERT into {table} that adds no row if the "
         "row exists. {steps} lastrowid is then the id of an earlier row. Read the id with SELECT, or use ON "

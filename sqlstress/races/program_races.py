@@ -16,6 +16,8 @@ if another process writes between them. This module finds these kinds:
   transaction. By then the data may be old.
 - FOLLOWED_ID: a call stores the last id that it has seen, and later reads the rows with larger ids. If the
   last row is deleted, SQLite may give its id to a new row, which the call never reads.
+- OFFSET_PAGES: a call reads a table page by page (LIMIT 50 OFFSET 100), each page in another transaction.
+  Another call inserts a row before the page, or deletes one, so the next page repeats a row or misses one.
 - FROM_MEMORY: each call writes the next number of a counter that the program keeps in a variable: 5, 6, 7. So
   the program overwrites the numbers of other processes.
 - NEEDLESS_LOCK: a transaction only reads, but begins with BEGIN IMMEDIATE. All writers wait for the lock.
@@ -40,13 +42,14 @@ from sqlstress.races.suspicions import (
     FROM_MEMORY,
     MIXED_VIEW,
     NEEDLESS_LOCK,
+    OFFSET_PAGES,
     SKEW,
     SPLIT_VIEW,
     STALE_COPY,
     Suspicion,
 )
 from sqlstress.races.touched import conditions
-from sqlstress.races.traced_statements import DELETE, OVERWRITE, UPDATE, Table, TracedStatement
+from sqlstress.races.traced_statements import DELETE, INSERT, OVERWRITE, UPDATE, Table, TracedStatement, Write
 
 Statements = Sequence[TracedStatement]
 
@@ -60,6 +63,12 @@ MAX_STEP = 1000
 _LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)
 _ABOVE = re.compile(r"\b(\w+)[\"`\]]?\s*>=?\s*(?![>=])")
 """Pattern of a comparison such as `id > 5`, with the column."""
+_PAGE = re.compile(
+    r"(?P<order>\border\s+by\s[^()]*?)?\blimit\s+(?:(?P<first>\d+)\s*,\s*)?\d+(?:\s+offset\s+(?P<offset>\d+))?\s*;?\s*$",
+    re.IGNORECASE,
+)
+"""Pattern of the end of a query for a page, such as `ORDER BY id DESC LIMIT 50 OFFSET 100`."""
+_NAMES = re.compile(r"\w+")
 _WRITES = re.compile(r"\s*(insert|update|delete|replace|create|alter|drop|with)\b", re.IGNORECASE)
 
 
@@ -75,6 +84,7 @@ class TracedProgram:
         self._changed = _changed_by_readers(calls)
         self._copies = copies(calls)
         self._ids, self._deletes = _reused_ids(calls), _deletes(calls)
+        self._inserts = _inserts(calls)
 
     def suspicions(self, call: Statements) -> Iterator[Suspicion]:
         """Yield the possible races of `call` with the other calls of the program."""
@@ -83,6 +93,7 @@ class TracedProgram:
         yield from self._split_views(call)
         yield from stale_copies(call, self._copies)
         yield from self._followed_ids(call)
+        yield from self._offset_pages(call)
 
     def _decisions_on_old_data(self, call: Statements) -> Iterator[Suspicion]:
         for index, statement in enumerate(call):
@@ -118,6 +129,25 @@ class TracedProgram:
                 }
                 if (stored - {table}) & {read for other in call[: index + 1] for read in other.reads}:
                     yield Suspicion(FOLLOWED_ID, table[1], query, self._deletes[table])
+
+    def _offset_pages(self, call: Statements) -> Iterator[Suspicion]:
+        pages = [(query, page) for query in call if not query.write and (page := _PAGE.search(query.sql))]
+        for (query, page), (then, next_page) in pairwise(pages):
+            is_same_query = query.sql[: page.start()] == then.sql[: next_page.start()]
+            is_next = is_same_query and _offset(page) < _offset(next_page)
+            if not is_next or query.shares_snapshot(then) or query.runner != then.runner:
+                continue
+            for table in query.reads:
+                if table in self._deletes or self._adds_rows_before(table, page["order"] or ""):
+                    yield Suspicion(OFFSET_PAGES, table[1], query, then)
+                    return
+
+    def _adds_rows_before(self, table: Table, order: str) -> bool:
+        """Return whether an INSERT of the program can add a row elsewhere than at the end of the order."""
+        write = self._inserts.get(table)
+        words = {word.lower() for word in _NAMES.findall(order)}
+        is_by_new_id = write and write.numbered and words & write.keys[0] and "desc" not in words
+        return bool(write and order and not is_by_new_id)
 
     def _mixed_views(self, call: Statements) -> Iterator[Suspicion]:
         for transaction in _transactions(call) if self._written_together else ():
@@ -167,6 +197,15 @@ def _deletes(calls: Iterable[Statements]) -> dict[Table, TracedStatement]:
         if statement.write and statement.write.kind == DELETE:
             deletes.setdefault(statement.write.table, statement)
     return deletes
+
+
+def _inserts(calls: Iterable[Statements]) -> dict[Table, Write]:
+    writes = (statement.write for call in calls for statement in call)
+    return {write.table: write for write in writes if write and write.kind in (INSERT, OVERWRITE)}
+
+
+def _offset(page: re.Match[str]) -> int:
+    return int(page["offset"] or page["first"] or 0)
 
 
 Changes = dict[Table, frozenset[str]]

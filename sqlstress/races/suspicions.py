@@ -64,7 +64,7 @@ than 10. MAYBE_GUARDED: `SELECT n`, then `SET n = n - 10`; the source does not s
 """
 
 SKEW, MIXED_VIEW, SPLIT_VIEW = "decision-on-old-data", "mixed-view", "split-view"
-FOLLOWED_ID = "followed-id"
+FOLLOWED_ID, OFFSET_PAGES = "followed-id", "offset-pages"
 """Kinds of suspicions about calls of different transactions, which `program_races` describes.
 
 For example, SKEW: each of two calls decides by a table that the other call changes.
@@ -110,6 +110,7 @@ Without any of these, the effect is a lost update.
 LOST_DATA = (
     *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, SPLIT_VIEW, EXPIRED, FROM_MEMORY, OLD_VALUE, UNREAD_ROWS),
     *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, FOLLOWED_ID, OLD_ID, RESET, CASCADE, UNREAD_VERSION),
+    OFFSET_PAGES,
 )
 """Kinds of suspicions in which the race can lose data or write wrong data."""
 NOTES_ONLY = (MAYBE_GUARDED,)

@@ -440,6 +440,46 @@ def followed_ids_without_deletion(connection: sqlite3.Connection) -> None:
     _read_next(connection, "event")
 
 
+# Pages by OFFSET. Each query counts the rows from the start of the order.
+
+
+def _read_pages(connection: sqlite3.Connection, order: str, table: str = "event") -> None:
+    connection.execute(f"INSERT INTO {table} (body) VALUES ('news')")
+    for offset in (0, 2, 4):
+        sql = f"SELECT id FROM {table} ORDER BY {order} LIMIT 2 OFFSET ?"
+        connection.execute(sql, (offset,)).fetchall()
+
+
+def newest_first_in_pages_wrong(connection: sqlite3.Connection) -> None:
+    _read_pages(connection, "id DESC")
+
+
+def pages_by_text_wrong(connection: sqlite3.Connection) -> None:
+    _read_pages(connection, "body")
+
+
+def pages_of_a_queue_wrong(connection: sqlite3.Connection) -> None:
+    _read_pages(connection, "id")
+    connection.execute("DELETE FROM event WHERE id = 1")
+
+
+def oldest_first_in_pages(connection: sqlite3.Connection) -> None:
+    _read_pages(connection, "id")
+
+
+def pages_in_a_transaction(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN")
+    _read_pages(connection, "id DESC")
+    connection.execute("COMMIT")
+
+
+def pages_after_the_last_key(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO event (body) VALUES ('news')")
+    for last in (9, 7, 5):
+        sql = "SELECT id FROM event WHERE id < ? ORDER BY id DESC LIMIT 2"
+        connection.execute(sql, (last,)).fetchall()
+
+
 # Write locks of transactions that only read.
 
 
