@@ -680,6 +680,12 @@ _SUSPICIONS = {
         "{cause} of lost changes: {name} replaces rows of {table}, and columns that the statement does not "
         "name get their default. {steps} Use INSERT ... ON CONFLICT DO UPDATE, which keeps the other columns."
     ),
+    "null-in-conflict-key": (
+        "{cause} of double rows: {name} inserts into {table} with ON CONFLICT, and a column of the key is "
+        "NULL{use}. NULLs count as different, so no row conflicts, and each call adds a row. Store a value "
+        "such as '' instead of NULL, or use an expression: ON CONFLICT (coalesce(column, '')) with such an "
+        "index."
+    ),
     "replaced-parent": (
         "{cause} of lost rows in {table}: {name} replaces a row, which deletes the old row, and ON DELETE "
         "applies to the rows that refer to it{use}. Use INSERT ... ON CONFLICT DO UPDATE."

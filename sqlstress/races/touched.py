@@ -28,6 +28,7 @@ RunQuery = Callable[[str], list[tuple[Any, ...]]]
 
 _MAX_ROWS = 20
 """Maximum number of rows of a statement. If a statement reads or writes more, its rows are unknown."""
+_CONFLICT = re.compile(r"\bon\s+conflict\s*\(([^()]*)\)", re.IGNORECASE)
 _NOW_TOLERANCE_S = 5.0
 """Maximum age, in seconds, of a value that counts as the current time in `is_now`."""
 _QUOTES = "\"`[]'"
@@ -91,6 +92,16 @@ class WrittenTable:
             return None
         there = frozenset(row for row in rows if any(map(self._exists, row)))
         return rows - there, there
+
+    def has_null_key(self, sql: str) -> bool:
+        """Return whether an INSERT adds a row with NULL in a column of its clause ON CONFLICT (...)."""
+        target, parts = _CONFLICT.search(sql), _parse_insert(sql)
+        if not target or not parts or not parts[0]:
+            return False
+        names = [name.lower() for name in parts[0]]
+        keys = [column.strip().strip(_QUOTES).lower() for column in target[1].split(",")]
+        places = [names.index(key) for key in keys if key in names]
+        return any(row[place] is None for row in self._query(parts[1]) for place in places)
 
     def queried(self, sql: str) -> frozenset[Row] | None:
         """Return the rows that a query reads; None if unknown. `sql` must read only this table."""

@@ -64,6 +64,8 @@ class Write(NamedTuple):
     """Whether SQLite assigned the rowid of the new row. If so, the primary key cannot refuse the row."""
     reuses_ids: bool = False
     """Whether SQLite may give the new row the rowid of a deleted row; False with AUTOINCREMENT."""
+    has_null_key: bool = False
+    """Whether a new row has NULL in a column of its ON CONFLICT (...), so that it conflicts with no row."""
     refused: frozenset[str] = frozenset()
     """Columns in `sets` whose values a CHECK or trigger can refuse, as with CHECK (n >= 0)."""
 

@@ -19,6 +19,8 @@ A call runs without load, in a test run before the measurement (the rehearsal). 
   an earlier row.
 - RESET: INSERT OR REPLACE deletes the old row. Columns that the INSERT does not name get their default value,
   for example a counter that another statement increments.
+- NULL_KEY: a new row has NULL in a column of ON CONFLICT (article, size). NULLs count as different, so SQLite
+  adds the row to another row that looks equal.
 - CASCADE: INSERT OR REPLACE deletes the old row. ON DELETE then deletes or changes rows of another table.
 
 Sources: https://www.sqlite.org/autoinc.html, https://www.sqlite.org/lang_datefunc.html,
@@ -36,6 +38,7 @@ from sqlstress.races.suspicions import (
     CASCADE,
     EXPIRED,
     LAST_ROW,
+    NULL_KEY,
     OLD_ID,
     RESET,
     REUSED_ID,
@@ -136,6 +139,8 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
             yield Suspicion(OLD_ID, write.table[1], statement, use)
         if write.kind == OVERWRITE and (update := _reset_counter(statement, write, counters)):
             yield Suspicion(RESET, write.table[1], update, statement)
+        if write.has_null_key:
+            yield Suspicion(NULL_KEY, write.table[1], statement, statement)
         if write.cascades:
             yield Suspicion(CASCADE, write.cascades, statement, statement)
     yield from _expired_leases(call)

@@ -29,6 +29,7 @@ CREATE TABLE reading (id INTEGER PRIMARY KEY, sensor INTEGER, value REAL);
 CREATE TABLE customer (id INTEGER PRIMARY KEY, mail TEXT UNIQUE);
 CREATE TABLE purchase (id INTEGER PRIMARY KEY, customer INTEGER);
 CREATE TABLE cache (key TEXT PRIMARY KEY, value TEXT, hits INTEGER DEFAULT 0);
+CREATE TABLE stock (id INTEGER PRIMARY KEY, article TEXT, size TEXT, n INTEGER, UNIQUE (article, size));
 CREATE TABLE stat (sensor INTEGER PRIMARY KEY, n INTEGER);
 CREATE TABLE device (id INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE event (id INTEGER PRIMARY KEY, body TEXT);
@@ -478,6 +479,26 @@ def pages_after_the_last_key(connection: sqlite3.Connection) -> None:
     for last in (9, 7, 5):
         sql = "SELECT id FROM event WHERE id < ? ORDER BY id DESC LIMIT 2"
         connection.execute(sql, (last,)).fetchall()
+
+
+# Keys with NULL, which conflict with no row.
+
+
+def _receive(connection: sqlite3.Connection, *key: object, then: str) -> None:
+    sql = f"INSERT INTO stock (article, size, n) VALUES (?, ?, 1) ON CONFLICT (article, size) DO {then}"
+    connection.execute(sql, key)
+
+
+def upsert_of_a_null_key_wrong(connection: sqlite3.Connection) -> None:
+    _receive(connection, "scarf", None, then="UPDATE SET n = n + excluded.n")
+
+
+def insert_of_a_null_key_or_nothing_wrong(connection: sqlite3.Connection) -> None:
+    _receive(connection, "scarf", None, then="NOTHING")
+
+
+def upsert_of_a_whole_key(connection: sqlite3.Connection) -> None:
+    _receive(connection, "scarf", "", then="UPDATE SET n = n + excluded.n")
 
 
 # Write locks of transactions that only read.
