@@ -30,6 +30,8 @@ class CallCosts:
         `first_s` has only the seconds of the first other statements.
         """
         self.begun_s = 0.0
+        self.created = set[str]()
+        """Files that the current call has created, such as a backup. Connections to them are not counted."""
         self.calls: dict[str, int] = {}
         """Number of calls, by name of the transaction."""
         self._sums: dict[str, tuple[float, int, float, float, int]] = {}
@@ -39,8 +41,12 @@ class CallCosts:
         or committed more than once are included.
         """
 
-    def add_connection(self, seconds: float) -> None:
-        """Count a connection that took `seconds` to open."""
+    def add_connection(self, seconds: float, file: str, *, is_new: bool = False) -> None:
+        """Count a connection to `file` that took `seconds` to open. `is_new`: whether it created the file."""
+        if is_new:
+            self.created.add(file)
+        if file in self.created:
+            return
         self.connections += 1
         self.opening_s += seconds
 
@@ -48,6 +54,7 @@ class CallCosts:
         """Reset the counts at the beginning of a call."""
         self.connections = self.commits = 0
         self.opening_s, self.first_s, self.begun_s = 0.0, 0.0, perf_counter()
+        self.created.clear()
 
     def end(self, name: str) -> None:
         """End a call of the function `name`. Add its costs if it opened a connection or had several commits.

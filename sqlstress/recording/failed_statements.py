@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from threading import get_ident
 from time import perf_counter
 from types import CodeType, FrameType
@@ -173,12 +174,14 @@ class FailedStatements:
         connect = sqlite3.connect
 
         def watched_connect(*args: Any, **options: Any) -> Any:
+            file = str(args[0] if args else options.get("database", ""))
+            is_new = not (file.startswith("file:") or Path(file).exists())
             begun = perf_counter()
             connection: Any = connect(*self._with_factory(args, options), **options)
-            self.costs.add_connection(perf_counter() - begun)
+            self.costs.add_connection(perf_counter() - begun, file, is_new=is_new)
             self._libraries.add("sqlite3")
             if history := getattr(connection, "_sqlstress", None):
-                history.name = str(args[0] if args else options.get("database", ""))
+                history.name = file
                 history.opened_at = self.lines.line(sys._getframe(1))
                 self._note_name(history.name)
                 self.on_open()
@@ -222,7 +225,7 @@ class FailedStatements:
         self._libraries.add("apsw")
         history.name = connection.filename
         history.opened_at = self.lines.line(sys._getframe(1))
-        self.costs.add_connection(0.0)  # The duration is unknown: apsw calls this afterwards.
+        self.costs.add_connection(0.0, history.name)  # The duration is unknown: apsw calls this afterwards.
         self.on_open()
         connection.cursor_factory = apsw_cursor(connection.cursor_factory, history)
         connection_class = type(connection)

@@ -243,9 +243,10 @@ class History:
         sql, was_open, _, begun, ended = step
         word, _ = words_of(sql)
         if self.ordinary is not _ordinary:  # The connection is new, and has run only PRAGMAs before.
-            self._costs.opening_s += ended - begun
+            is_counted = self.name not in self._costs.created
+            self._costs.opening_s += is_counted * (ended - begun)
             if word != "PRAGMA":
-                self._costs.first_s += ended - begun
+                self._costs.first_s += is_counted * (ended - begun)
                 self.recorder.used_files.add(self.name)
                 self.ordinary = _ordinary
         if word == "PRAGMA":

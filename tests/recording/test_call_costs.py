@@ -99,6 +99,22 @@ def test_call_that_fails_is_counted(file: Path, recorder: FailedStatements) -> N
     assert costs(recorder)["work"]["connections"] == "1"
 
 
+def test_connections_to_a_new_copy_are_not_counted(
+    file: Path, tmp_path: Path, recorder: FailedStatements
+) -> None:
+    copy = tmp_path / "copy.db"
+    with open_file(file) as source, call(recorder, "backup"):
+        with closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        with closing(sqlite3.connect(copy)) as this:
+            this.execute("PRAGMA integrity_check").fetchall()
+            this.execute("SELECT * FROM t").fetchall()
+    assert (recorder.costs.opening_s, "backup" in costs(recorder)) == (0.0, False)
+    with call(recorder, "read"), closing(sqlite3.connect(copy)):
+        pass
+    assert costs(recorder)["read"]["connections"] == "1"
+
+
 def test_opening_ends_with_the_first_statement_that_is_no_pragma(
     file: Path, recorder: FailedStatements
 ) -> None:
