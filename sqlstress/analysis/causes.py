@@ -14,13 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal, NamedTuple
 
-from sqlstress.sqlite_codes import (
-    BUSY_SNAPSHOT,
-    LOCKED_SHAREDCACHE,
-    NAMES,
-    SIGBUS,
-    TRANSACTION_ERROR,
-)
+from sqlstress.sqlite_codes import BUSY_SNAPSHOT, LOCKED_SHAREDCACHE, NAMES, SIGBUS, TRANSACTION_ERROR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +63,11 @@ class Rule(NamedTuple):
     cure: str
     """Text on the cure, in one or more sentences."""
     repetition: str = ""
-    """Sentence on the repetition of the transaction; only for programs that do not repeat it already."""
+    """Advice to run the transaction again after the failure; left out if the program already does so."""
 
     @property
     def advice(self) -> str:
-        """Cure and repetition, as one text."""
+        """Cure, followed by the advice to run the transaction again."""
         return f"{self.cure} {self.repetition}".rstrip()
 
 

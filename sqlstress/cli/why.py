@@ -76,8 +76,8 @@ def _candidates(diagnosis: Diagnosis, limit: int) -> list[str]:
 def facts_of_wait(waited_s: float | None) -> Facts:
     """Return the facts that follow from the time that a statement waited before it failed.
 
-    A wait of less than MIN_WAIT_S counts as "at once", a longer wait as "the timeout" (the whole busy
-    timeout, which is then not short). If the wait is unknown (None), the facts are unknown.
+    A wait of less than MIN_WAIT_S counts as "at once". A longer wait counts as the whole busy timeout ("the
+    timeout"), so the timeout is not short ("set"). If the wait is unknown (None), the facts are unknown.
     """
     if waited_s is None:
         return Facts()

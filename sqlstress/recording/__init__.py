@@ -1,13 +1,13 @@
 """Records of the user's statements under load, and the facts that lead to the cause of a failure.
 
 Connections of the user's code are instances of subclasses that record each statement. Each worker process
-sends its counts and facts to the parent process as observations, which become the report's sightings.
+sends its counts and facts to the parent process as observations, and the parent writes them to the report.
 
 - failed_statements: the recorder of a process
 - recorded_classes, history: subclasses of connections and cursors; the last statements of each connection
 - failures, failure_facts: counts of similar failed statements, and facts that `analysis.causes` needs
 - after_calls, call_costs, slow_calls, overlaps: records about whole calls of the user's functions
-- passed_rows: rows that a reader passes over, because they were committed late
+- passed_rows: rows that a query for new rows misses, because larger values were committed before
 - backups: restarts of backups in several steps
 - lost_locks: causes for the loss of SQLite's locks
 """
@@ -19,7 +19,7 @@ PlainObservation = tuple[str, str, int, str, dict[str, str]]
 FAILED_STATEMENT = "failed statement"
 """Report topic: statements that SQLite refused."""
 THIS_THREAD = "this thread"
-"""Holder of the write lock: an idle connection of the waiting thread, which surely waits for itself."""
+"""Value of the fact "holder": the thread waited for a lock that another connection of its own held."""
 LEFT_OPEN, NOT_COMMITTED = "left open", "not committed"
 """Report topics: calls that returned in an open transaction; calls whose work was never committed."""
 CONNECT = "@connect"
@@ -35,7 +35,7 @@ SLOW_READ = "slow read"
 OVERLAP = "overlapping transactions"
 """Report topic: statements that ran in another thread's transaction, on a shared connection."""
 PASSED_OVER = "rows passed over"
-"""Report topic: INSERTs of rows with smaller values than a reader had already used to find new rows."""
+"""Report topic: INSERTs of rows that a query for new rows misses, such as a row with 10 for `id > 11`."""
 NO_EFFECT = "PRAGMA without effect"
 """Report topic: PRAGMAs that SQLite ignored, and COMMIT or ROLLBACK without an open transaction."""
 REPEATED = "repeated transactions"
@@ -70,7 +70,7 @@ recorded holds only if another transaction waited until its busy timeout.
 LOCK_ORDER = "lock order"
 """Report topic: calls that waited for the lock of a file while they held the lock of another file."""
 UNFETCHED = "unfetched rows"
-"""Reason for a long hold: a write with RETURNING stays open, because not all its rows were fetched."""
+"""Value of the fact "work" in observations of LONG_HOLD: RETURNING gave rows that were not all fetched."""
 IN_MEMORY = "in memory"
 """Report topic: connections to databases in memory, which only their process can see."""
 LOST_LOCKS = "lost locks"

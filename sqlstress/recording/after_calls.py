@@ -95,7 +95,7 @@ class OpenTransactions:
                     is_seen = True
             # If a statement is running, another thread may be ending the transaction.
             elif history.opened_by and not runs_statement(history):
-                self._end(history, was_committed=history.last_end() == "commit")
+                self._end_left_open(history, was_committed=history.last_end() == "commit")
         return is_seen
 
     def _note_closed(self, call: str, begun_s: float, *, returned: bool) -> bool:
@@ -120,8 +120,7 @@ class OpenTransactions:
         ended_by = TASKS if by_tasks else ""
         count_kind(self._left_open, (history.opened_by, history.left_open, history.failed_commit(), ended_by))
 
-    def _end(self, history: History, *, was_committed: bool) -> None:
-        """Handle the end of a transaction that an earlier call left open."""
+    def _end_left_open(self, history: History, *, was_committed: bool) -> None:
         self._commits_later = self._commits_later or was_committed
         if not was_committed:
             self._not_committed[history.opened_by] += history.open_calls
@@ -136,9 +135,9 @@ class OpenTransactions:
         """
         for history in histories:
             if history.opened_by and history.failed_commit():
-                self._end(history, was_committed=False)
+                self._end_left_open(history, was_committed=False)
             elif history.opened_by and not history.is_uncommitted():
-                self._end(history, was_committed=True)
+                self._end_left_open(history, was_committed=True)
         for history in histories:
             is_lost = history.open_wrote and history.open_calls >= MIN_NEVER and not self._commits_later
             if history.opened_by and is_lost:

@@ -129,10 +129,11 @@ class LongHolds:
         """CPU times of slow writes in seconds, by statement, line and table scan ("" if unknown or none)."""
 
     def add(self, hold: Hold, at: str, began_at: str = "", work: str = "") -> None:
-        """Add a long hold of a transaction.
+        """Add a long hold of the write lock by a transaction.
 
-        If the first statement of the transaction took the lock, `at` is the line of this statement, and
-        `began_at` is "". Otherwise `began_at` is the line, and `at` is "". `work` is UNFETCHED or "".
+        If the transaction's first statement took the lock, `at` is its line and `began_at` is "". Otherwise
+        `at` is "", and `began_at` is the line that began the transaction. `work` is UNFETCHED if the hold was
+        long because not all rows of a write with RETURNING were fetched, else "".
         """
         kind = (short_sql(hold.sql), at, began_at, work)
         if kind in self._kinds or len(self._kinds) < MAX_KINDS:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -87,18 +88,19 @@ def awaiting_task() -> Any:
     import asyncio
 
     futures: list[asyncio.Future[Any]] = []
-    works: list[Any] = []
+    executor_futures: list[Any] = []
     frame: FrameType | None = sys._getframe(1)
     while frame:
         values = [*frame.f_locals.values()]
         futures += [value for value in values if isinstance(value, asyncio.Future)]
-        works += [value.future for value in values if type(value).__name__ == _EXECUTORS_WORK]
+        executor_futures += [value.future for value in values if type(value).__name__ == _WORK_ITEM]
         frame = frame.f_back
     deadline = time.monotonic() + _PATIENCE_S
     while True:
-        # Read this first: when the main thread has left run_in_executor, it has connected the futures.
-        is_submitting = works and "run_in_executor" in waiting_functions(_main_frame())
-        awaited = [*futures, *(future for work in works for future in _futures_behind(work))]
+        # `run_in_executor` may create the asyncio future only after this thread has begun. So if the main
+        # thread is still in `run_in_executor` before the search, the search is repeated.
+        is_submitting = executor_futures and "run_in_executor" in waiting_functions(_main_frame())
+        awaited = [*futures, *chain.from_iterable(map(_asyncio_futures, executor_futures))]
         unfinished = [future for future in awaited if not future.done()]
         for future in unfinished:
             for task in asyncio.all_tasks(future.get_loop()):
@@ -109,14 +111,14 @@ def awaiting_task() -> Any:
         time.sleep(_LOOK_S)
 
 
-_EXECUTORS_WORK = "_WorkItem"
-"""Class of a function that a thread of an executor runs, as by asyncio.to_thread, with its future."""
+_WORK_ITEM = "_WorkItem"
+"""Class in which concurrent.futures stores a function for a thread, and the future of its result."""
 
 
-def _futures_behind(future: Any) -> Iterator[Any]:
-    """Yield the asyncio futures that get the result of a future of an executor."""
-    # asyncio.wrap_future connects the two futures by a callback, which has both in its closure.
-    for callback in [*future._done_callbacks]:
+def _asyncio_futures(executor_future: Any) -> Iterator[Any]:
+    # A future of concurrent.futures passes its result on to an asyncio future by a callback. The asyncio
+    # future is in the closure of this callback.
+    for callback in [*executor_future._done_callbacks]:
         for cell in getattr(callback, "__closure__", None) or ():
             if hasattr(cell.cell_contents, "get_loop"):
                 yield cell.cell_contents

@@ -19,9 +19,9 @@ from typing import Any
 from sqlstress.recording.failures import TimedStep, statement_kind, words_of, written_name
 
 _PROBE = "sqlstress_probe"
-"""Name of a collation whose replacement SQLite refuses while the connection has an open statement.
+"""Name of a collation, which SQLite cannot replace while the connection has an open statement.
 
-Also the name of a savepoint, which SQLite refuses while a write is open.
+Also the name of a savepoint, which SQLite cannot begin while a write is open.
 """
 _WRITING = 2
 """Result of apsw's `txn_state`: state of a connection that holds the write lock."""
@@ -142,7 +142,7 @@ def has_open_write(connection: Any) -> bool:
 
 
 def cursor_steps(connection: Any) -> Iterator[TimedStep]:
-    """Yield the last statement outside of a transaction of each cursor of a connection."""
+    """Yield, for each cursor of a connection, its last statement that ran outside of a transaction."""
     is_frozen = gc.get_freeze_count() > 0
     gc.unfreeze()  # get_objects() hides frozen objects, which are those from before the measurement.
     cursors = [value for value in gc.get_objects() if hasattr(type(value), "_sqlstress_step")]

@@ -38,12 +38,7 @@ from sqlstress.recording import (
     UNFETCHED,
     PlainObservation,
 )
-from sqlstress.recording.after_calls import (
-    LOOK_S,
-    OpenQueries,
-    OpenTransactions,
-    RefusedWrites,
-)
+from sqlstress.recording.after_calls import LOOK_S, OpenQueries, OpenTransactions, RefusedWrites
 from sqlstress.recording.backups import Backups
 from sqlstress.recording.call_costs import CallCosts, Hold, LongHolds
 from sqlstress.recording.connections import (
@@ -348,7 +343,7 @@ class FailedStatements:
             self._refused_writes.add(history, kind, *self._earlier_writes(history, earlier))
 
     def _outer_line(self, frame: FrameType) -> str:
-        """Return the current line of the user's outermost function that led to `frame`; "" if unknown."""
+        """Return the line at which the user's outermost function led to `frame`; "" if unknown."""
         calls = [*self.lines.active_calls(frame).items()]
         return self.lines.text((calls[-1][0][1].co_filename, calls[-1][1])) if calls else ""
 
@@ -411,7 +406,7 @@ class FailedStatements:
         return ""
 
     def _holder(self, failed: Any, name: str) -> tuple[str, str]:
-        """Return the facts `holder` and `held_since` about another, idle connection of this process.
+        """Return `holder` and `held_since` of `FailureFacts`, for a statement that failed because of a lock.
 
         `failed` is the connection of the failed statement, and `name` is the name of its database.
         """

@@ -100,7 +100,7 @@ class FailureFacts(NamedTuple):
     shared_cache: str
     """Whether the connection uses a shared cache: "yes" or "no"."""
     holder: str
-    """Holder of the write lock: THIS_THREAD or "this process" for an idle connection; else empty."""
+    """Owner of an idle connection that held the write lock: THIS_THREAD or "this process"; or empty."""
     held_since: str = ""
     """Statement and line that began the transaction of `holder`; empty if `holder` is empty."""
     reader: str = ""

@@ -20,13 +20,7 @@ from weakref import ref
 
 from sqlstress.recording import BLOCK, LONG_HOLD_S, MIN_HOLD_S, RELEASE
 from sqlstress.recording.call_costs import CallCosts, Hold, hold_of
-from sqlstress.recording.connections import (
-    cursor_steps,
-    has_open_write,
-    is_in_transaction,
-    is_open,
-    pragma,
-)
+from sqlstress.recording.connections import cursor_steps, has_open_write, is_in_transaction, is_open, pragma
 from sqlstress.recording.failures import (
     IMPLICIT_BEGIN,
     MAX_HISTORY,
@@ -197,7 +191,7 @@ class History:
         self._blobs: deque[tuple[ref[Any], TimedStep]] = deque(maxlen=MAX_HISTORY)
         """Last blob handles, each with its opening as a statement."""
         self._unfinished: TimedStep | None = None
-        """Last open write with RETURNING that was reported; None before the first."""
+        """Last write that `_note_unfinished` has reported; None before the first."""
         self._last_error = 0
         """`id()` of the last exception; 0 before the first. A reference would keep its frames alive."""
 
@@ -239,7 +233,7 @@ class History:
             self._uses.note(frame, frame.f_locals.get("statement"), in_transaction=connection.in_transaction)
 
     def end(self, step: TimedStep, cursor: Any, parameters: Any = ()) -> None:
-        """Examine a statement after its success. Not necessary for statements in `ordinary`."""
+        """Examine a statement that succeeded with `parameters`. Not necessary for those in `ordinary`."""
         sql, was_open, _, begun, ended = step
         word, _ = words_of(sql)
         if self.ordinary is not _ordinary:  # The connection is new, and has run only PRAGMAs before.
@@ -267,7 +261,10 @@ class History:
                 _returning.add(sql)
 
     def _is_followed(self, sql: str, parameters: Any, frame: FrameType) -> bool:
-        """Return whether the statement reads or inserts rows by whose values a reader finds new rows."""
+        """Return whether `PassedRows` must examine the next runs of the statement, too.
+
+        Such a statement is a query for new rows, such as `created > ?`, or an INSERT into its table.
+        """
         connection = self.connection() if self._is_sqlite3 else None
         return connection is not None and self.recorder.passed_rows.note(
             sql,
@@ -357,15 +354,17 @@ class History:
                 self.recorder.add_split(transaction, RELEASE, self.recorder.user_line(frame))
             return
         failed = {id(step) for _, step in self._failed}
-        writes, has_begun = [], False
+        writes, was_open_after = [], False
         for step in reversed(self.steps):
             sql, was_open, _, begun, _ = step
             if begun < self._costs.begun_s or words_of(sql)[0] in ("COMMIT", "END", "ROLLBACK"):
                 break
-            # A write that began a transaction did not commit by itself: executescript committed it.
-            if not (was_open or has_begun) and words_of(sql)[0] in _ROW_WRITES and id(step) not in failed:
+            # If a transaction was open after a write, the write was not in autocommit mode. No COMMIT ended
+            # this transaction, so `executescript` did.
+            is_alone = not (was_open or was_open_after)
+            if is_alone and words_of(sql)[0] in _ROW_WRITES and id(step) not in failed:
                 writes.append(step)
-            has_begun = was_open
+            was_open_after = was_open
         if len(writes) >= (1 if statement == "ROLLBACK" else 2):
             self.recorder.add_idle_end(statement, frame, writes[-1])
 
@@ -397,9 +396,9 @@ class History:
         self._began_s = steps[-1][4]
 
     def _note_unfinished(self, now_s: float) -> None:
-        """Report a write with RETURNING that is still open and so kept the write lock until `now_s`.
+        """Report a write with RETURNING that still keeps the write lock at the current time `now_s`.
 
-        The rows of the write were not all fetched. SQLite commits such a write after the last row.
+        Not all its rows have been fetched: SQLite commits such a write only after the last row.
         """
         connection = self.connection()
         steps = [step for step in self.steps if step[0] in _returning and not step[1]]

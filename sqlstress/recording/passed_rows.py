@@ -1,20 +1,25 @@
-"""Rows that a reader has passed over, because they were committed after rows with larger values.
+"""Rows that a query for new rows misses, because larger values were committed before.
 
-A reader may follow a column: `SELECT ... WHERE created > ?` with the largest value that it has seen, its
-bound. A time that is taken before the write lock does not have the order of the commits. So the reader may
-see a larger value before the row with the smaller value is committed, and then never returns that row.
+A reader is a query for new rows, such as `SELECT ... WHERE created > ?`. Its parameter is its bound: the
+largest value that the program has read so far. For example, process A takes the time 10 for a row and then
+waits for the write lock. Process B takes the time 11 and commits. The reader returns the row with 11, so 11
+is its next bound. Then A commits the row with 10: `created > 11` passes over this row in all later queries.
 
-Each process publishes the bounds of its readers in shared memory. After an INSERT, and before the COMMIT, the
-process that writes the row compares the row's value with these bounds. So the bound was certainly used before
-the row was committed. No cost arises for other statements, as `History.end` does not see them again.
+Each process publishes the last bound of each of its readers in shared memory. After an INSERT, and before the
+COMMIT, the inserting process compares the value of its row (10) with all published bounds (11). If the value
+is smaller, the row is passed over: the reader used the bound before the row was committed.
+
+If a bound falls, for example from 11 to 0, the reader reads earlier rows again and finds the row with 10. So
+from then on, no row of its column counts as passed over.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date
 from functools import cache, lru_cache
 from threading import get_ident
@@ -26,11 +31,11 @@ from sqlstress.recording.connections import rows
 from sqlstress.recording.failures import short_sql
 
 SLOT_BYTES, SLOTS = 64, 4
-"""Size of a bound in shared memory, in bytes, and maximum number of readers (SQL texts) of a process."""
-MIN_STEPS = 2
-"""Number of times that a bound must have grown: a constant, as in `price > ?`, is no bound."""
+"""Size of a published bound, in bytes, and maximum number of readers (SQL texts) of a process."""
+MIN_INCREASES = 2
+"""Number of increases after which a bound is published. A constant, as in `price > ?`, never increases."""
 MAX_SEARCHES = 3
-"""Maximum number of searches of a process for the row with a bound."""
+"""Maximum number of queries by which a process checks whether a bound is the value of a row."""
 _NAME = r"[\w\"`\[\]]+"
 _PARAMETER = r"\?\d*|%s|[:@$]\w+"
 _READER = re.compile(
@@ -38,19 +43,24 @@ _READER = re.compile(
     rf"({_PARAMETER})\s*\)?\s*(?:(?:order\s+by|limit)\b[^()]*)?;?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-"""Pattern of a query with a single condition such as `created > ?`, with table, column and parameter."""
+"""Pattern of a query with a single condition such as `created > ?`: table, column, sign and parameter."""
 _INSERT = re.compile(
     rf"\s*insert\s+into\s+({_NAME})\s*(?:\(([^()]*)\))?\s*values\s*\(([^()]*)\)\s*(?:returning\b.*)?;?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-"""Pattern of an INSERT of a row that refuses no row silently, with table, columns and values."""
+"""Pattern of an INSERT of one row: table, columns and values.
+
+INSERT OR IGNORE does not match, because it succeeds even if it inserts no row.
+"""
+Value = tuple[str, Any]
+"""Kind and value of a column: ("n", 11) is a number, ("s", "2026-11-29") is a text."""
 
 
-class _FollowingQuery(NamedTuple):
+class _ReaderQuery(NamedTuple):
     table: str
     column: str
     is_strict: bool
-    """Whether the comparison is `>`, so that a row with the value of the bound itself is passed over."""
+    """Whether the condition is `column > ?`; False for `column >= ?`."""
     parameter: int | str
 
 
@@ -62,152 +72,148 @@ class _RowInsert(NamedTuple):
     """Index or name of the parameter of each value; None if a value is no parameter."""
 
 
-Value = tuple[str, Any]
-"""Value of a column with its kind, "n" for numbers or "s" for texts. Only equal kinds are compared."""
+class _Bound(NamedTuple):
+    value: Value
+    is_strict: bool
+
+    def passes_over(self, value: Value) -> bool:
+        """Return whether the query leaves out rows with `value`: `created > 11` leaves out 10 and 11."""
+        kind, limit = self.value
+        return kind == value[0] and (value[1] <= limit if self.is_strict else value[1] < limit)
+
+
+@dataclass(slots=True)
+class _ReaderState:
+    query: _ReaderQuery
+    offset: int
+    """Position of the published bound in the shared memory, in bytes."""
+    at: str
+    """Line of the user's code that runs the query."""
+    bound: Value | None = None
+    """Parameter of the last query; None before the first."""
+    increases: int = 0
+    has_fallen: bool = False
+
+    def set_bound(self, value: Value) -> None:
+        kind, last = self.bound or value
+        if kind != value[0] or value[1] < last:
+            self.has_fallen = True
+        else:
+            self.increases += value[1] > last
+        self.bound = value
 
 
 class PassedRows:
-    """Recorder of this process's rows that readers of any process have passed over."""
+    """Recorder of rows that this process inserts and that a reader of any process passes over."""
 
     def __init__(self) -> None:
         self._memory: memoryview | None = None
-        self._first = 0
-        """Offset in `_memory` of this process's first bound."""
-        self._readers: dict[str, tuple[_FollowingQuery, int, str]] = {}
-        """Readers of this process by SQL, each with the offset of its bound and its line."""
-        self._bounds: dict[str, tuple[Value, int]] = {}
-        """Last bound of each reader, and how often it has grown, by SQL. It grew -1 times if it ever fell."""
+        """Shared memory with the bounds of all processes."""
+        self._first_offset = 0
+        """Position of this process's bounds in the shared memory, in bytes."""
+        self._readers: dict[str, _ReaderState] = {}
+        """Readers of this process, by SQL."""
         self._followed: dict[str, set[str]] = {}
-        """Columns that the readers of this process follow, by table, in lower case."""
-        self._inserts: dict[str, set[str]] = {}
-        """INSERTs into tables that no reader of this process followed then, by table."""
+        """Columns that the readers of this process compare with a bound, by table (in lower case)."""
+        self._unfollowed_inserts: dict[str, set[str]] = {}
+        """SQL of INSERTs that ran before this process had a reader of their table, by table."""
         self._last: dict[tuple[str, str, int], Value] = {}
         """Value of the last INSERT by SQL, column and thread."""
         self._unordered: set[tuple[str, str]] = set()
-        """INSERTs, by SQL and column, whose values also fall, so that they are neither times nor counters."""
+        """INSERTs (SQL, column) whose values sometimes fall, unlike times and counters: not reported."""
         self._passed = Counter[tuple[str, str, str]]()
-        """Number of rows that were passed over, by INSERT, column and reader."""
+        """Number of rows that were passed over, by the INSERT's SQL, the column and the reader's SQL."""
         self._lines: dict[str, str] = {}
-        """Line of each INSERT that inserted a row that was passed over."""
+        """Line of the user's code of each INSERT in `_passed`."""
         self._searches = 0
         self._content = b""
-        """Content of `_memory` at the last INSERT."""
-        self._published_bounds: dict[bytes, list[tuple[Value, bool]]] = {}
-        """Result of `_published` by column, for `_content`."""
+        """Content of the shared memory at the last INSERT."""
+        self._bounds: dict[bytes, list[_Bound]] = {}
+        """Bounds in `_content`, by the key of the column."""
 
     def share(self, memory: Any, worker: int) -> None:
-        """Publish bounds in shared memory of size `bounds_words`. `worker` is the number of this process."""
+        """Publish bounds in `memory` of size `bounds_words`. `worker` is this process's number, from 1."""
         self._memory = memoryview(memory).cast("B")
-        self._first = (worker - 1) * SLOT_BYTES * SLOTS
+        self._first_offset = (worker - 1) * SLOT_BYTES * SLOTS
 
     def note(
-        self, sql: str, parameters: Any, connection: Any, line: Callable[[], str], ordinary: set[str]
+        self, sql: str, parameters: Any, connection: Any, line: Callable[[], str], skipped: set[str]
     ) -> bool:
-        """Handle a statement that has run. Return whether its next runs must be handled, too.
+        """Examine a reader or an INSERT that has run. Return whether its next runs must be examined, too.
 
-        Such statements, and INSERTs into the table of a new reader, are not in `ordinary`. `line` returns the
-        line of the user's code that runs the statement.
+        `skipped` has the SQL of statements whose next runs are not passed to this method. When a reader is
+        new, INSERTs into its table are removed from this set. `line` returns the line of the user's code.
         """
         use = _use_of(sql) if self._memory and parameters else None
-        if isinstance(use, _FollowingQuery):
-            return self._note_reader(sql, use, parameters, line, ordinary)
+        if isinstance(use, _ReaderQuery):
+            return self._note_reader(sql, use, parameters, line, skipped)
         if isinstance(use, _RowInsert):
             columns = self._followed.get(use.table, ())
             if not columns:
-                self._inserts.setdefault(use.table, set()).add(sql)
+                self._unfollowed_inserts.setdefault(use.table, set()).add(sql)
             for column in columns:
-                self._note_insert(sql, use, column, parameters, connection, line)
+                value = _inserted_value(use, column, parameters, connection)
+                if value and connection.in_transaction:
+                    self._note_insert(sql, use.table, column, value, connection, line)
             return bool(columns)
         return False
 
     def _note_reader(
-        self, sql: str, reader: _FollowingQuery, parameters: Any, line: Callable[[], str], ordinary: set[str]
+        self, sql: str, query: _ReaderQuery, parameters: Any, line: Callable[[], str], skipped: set[str]
     ) -> bool:
         if sql not in self._readers:
             if len(self._readers) >= SLOTS:
                 return False
-            offset = self._first + SLOT_BYTES * len(self._readers)
-            self._readers[sql] = reader, offset, line()
-            self._followed.setdefault(reader.table, set()).add(reader.column)
-            ordinary.difference_update(self._inserts.get(reader.table, ()))
-        value = _value(parameters, reader.parameter)
-        last, steps = self._bounds.get(sql, (value, 0))
-        if not value or not last or steps < 0:
-            return True
-        is_back = value[0] != last[0] or value[1] < last[1]
-        steps = -1 if is_back else steps + (value[1] > last[1])
-        self._bounds[sql] = value, steps
-        if is_back or steps >= MIN_STEPS:
-            self._publish(reader, self._readers[sql][1], None if is_back else value)
+            offset = self._first_offset + SLOT_BYTES * len(self._readers)
+            self._readers[sql] = _ReaderState(query, offset, line())
+            self._followed.setdefault(query.table, set()).add(query.column)
+            skipped.difference_update(self._unfollowed_inserts.get(query.table, ()))
+        reader, value = self._readers[sql], _value(parameters, query.parameter)
+        if value and not reader.has_fallen:
+            reader.set_bound(value)
+            self._publish(reader)
         return True
 
-    def _publish(self, reader: _FollowingQuery, offset: int, value: Value | None) -> None:
-        """Publish the bound of a reader. `value` is None if the bound fell, so that no row is lost."""
-        assert self._memory
-        kind, text = (value[0], str(value[1])) if value else ("!", "")
-        content = (
-            _key(reader.table, reader.column) + f"{kind}{'>' if reader.is_strict else '='}{text}".encode()
-        )
-        if len(content) <= SLOT_BYTES:
-            self._memory[offset : offset + SLOT_BYTES] = content.ljust(SLOT_BYTES, b"\0")
+    def _publish(self, reader: _ReaderState) -> None:
+        """Write the column's key and the bound to shared memory, as "n>11", or "!" if it has fallen."""
+        query, (kind, value) = reader.query, reader.bound or ("", "")
+        text = "!" if reader.has_fallen else f"{kind}{'>' if query.is_strict else '='}{value}"
+        content = _key(query.table, query.column) + text.encode()
+        is_due = reader.has_fallen or reader.increases >= MIN_INCREASES
+        if self._memory and is_due and len(content) <= SLOT_BYTES:
+            self._memory[reader.offset : reader.offset + SLOT_BYTES] = content.ljust(SLOT_BYTES, b"\0")
 
     def _note_insert(
-        self,
-        sql: str,
-        insert: _RowInsert,
-        column: str,
-        parameters: Any,
-        connection: Any,
-        line: Callable[[], str],
+        self, sql: str, table: str, column: str, value: Value, connection: Any, line: Callable[[], str]
     ) -> None:
-        columns = insert.columns or _columns(connection, insert.table)
-        if column not in columns or len(columns) != len(insert.parameters):
-            return
-        parameter = insert.parameters[columns.index(column)]
-        value = None if parameter is None else _value(parameters, parameter)
-        if not value or not connection.in_transaction:
-            return
         key = sql, column, get_ident()
         last, self._last[key] = self._last.get(key, value), value
         if last[0] != value[0] or value[1] < last[1]:
             self._unordered.add((sql, column))
-        for bound, is_strict in self._published(insert.table, column):
-            is_behind = bound[0] == value[0] and (value[1] <= bound[1] if is_strict else value[1] < bound[1])
-            if is_behind and self._is_seen(connection, insert.table, column, bound):
+        for bound in self._published(table, column):
+            if bound.passes_over(value) and self._is_from_row(connection, table, column, bound.value):
                 self._lines.setdefault(sql, line())
-                reader = next(s for s, (r, *_) in self._readers.items() if r[:2] == (insert.table, column))
-                self._passed[sql, column, reader] += 1
+                reader_sql = next(s for s, r in self._readers.items() if r.query[:2] == (table, column))
+                self._passed[sql, column, reader_sql] += 1
                 return
 
-    def _published(self, table: str, column: str) -> list[tuple[Value, bool]]:
-        """Return the bounds that all processes have published for a column, each with `is_strict`.
-
-        The result is empty if any bound ever fell.
-        """
+    def _published(self, table: str, column: str) -> list[_Bound]:
+        """Return the bounds for a column that all processes have published; empty if any bound ever fell."""
         assert self._memory
         content = bytes(self._memory)
         if content != self._content:
             self._content = content
-            self._published_bounds.clear()
+            self._bounds.clear()
         key = _key(table, column)
-        if key not in self._published_bounds:
-            self._published_bounds[key] = self._bounds_in(content, key)
-        return self._published_bounds[key]
+        if key not in self._bounds:
+            self._bounds[key] = _bounds_in(content, key)
+        return self._bounds[key]
 
-    def _bounds_in(self, content: bytes, key: bytes) -> list[tuple[Value, bool]]:
-        bounds: list[tuple[Value, bool]] = []
-        for offset in range(0, len(content), SLOT_BYTES):
-            if not content.startswith(key, offset):
-                continue
-            text = content[offset + len(key) : offset + SLOT_BYTES].rstrip(b"\0").decode(errors="replace")
-            if text.startswith("!"):
-                return []
-            with suppress(ValueError):  # Another process is writing the bound.
-                bounds.append(((text[0], _number(text[2:]) if text[0] == "n" else text[2:]), text[1] == ">"))
-        return bounds
+    def _is_from_row(self, connection: Any, table: str, column: str, bound: Value) -> bool:
+        """Return whether a row has the value `bound`. If not, the reader may use the time of a clock.
 
-    def _is_seen(self, connection: Any, table: str, column: str, bound: Value) -> bool:
-        """Return whether a row has the bound as its value, so that the reader took the bound from a row."""
+        After the first row that was passed over, always return True, to save time.
+        """
         if self._passed:
             return True
         if self._searches >= MAX_SEARCHES:
@@ -222,10 +228,11 @@ class PassedRows:
         """Return an observation for each INSERT and reader, with the number of rows passed over."""
         result: list[PlainObservation] = []
         for (sql, column, reader_sql), count in self._passed.items():
-            reader, _, at = self._readers[reader_sql]
-            if (sql, column) not in self._unordered and self._published(reader.table, column):
-                traits = {"table": reader.table, "column": column, "at": self._lines[sql]}
-                traits |= {"reader": short_sql(reader_sql), "reader_at": at}
+            reader = self._readers[reader_sql]
+            table = reader.query.table
+            if (sql, column) not in self._unordered and self._published(table, column):
+                traits = {"table": table, "column": column, "at": self._lines[sql]}
+                traits |= {"reader": short_sql(reader_sql), "reader_at": reader.at}
                 result.append((PASSED_OVER, short_sql(sql), count, "", traits))
         return result
 
@@ -240,14 +247,28 @@ def _key(table: str, column: str) -> bytes:
     return b"%08x" % crc32(f"{table}.{column}".encode())
 
 
+def _bounds_in(content: bytes, key: bytes) -> list[_Bound]:
+    bounds: list[_Bound] = []
+    for offset in range(0, len(content), SLOT_BYTES):
+        if not content.startswith(key, offset):
+            continue
+        text = content[offset + len(key) : offset + SLOT_BYTES].rstrip(b"\0").decode(errors="replace")
+        kind, sign, value = text[:1], text[1:2], text[2:]
+        if kind == "!":
+            return []
+        with suppress(ValueError):  # Another process is writing the bound.
+            bounds.append(_Bound((kind, _number(value) if kind == "n" else value), sign == ">"))
+    return bounds
+
+
 @lru_cache(1000)
-def _use_of(sql: str) -> _FollowingQuery | _RowInsert | None:
+def _use_of(sql: str) -> _ReaderQuery | _RowInsert | None:
     if match := _READER.fullmatch(sql):
         table, column, sign, parameter = match.groups()
         number = len(re.findall(_PARAMETER, sql[: match.start(4)]))
         is_simple = not re.search(r"\b(join|union|where.*where)\b|\(\s*select\b", sql, re.IGNORECASE)
-        reader = _FollowingQuery(_plain(table), _plain(column), sign == ">", _parameter(parameter, number))
-        return reader if is_simple else None
+        query = _ReaderQuery(_plain(table), _plain(column), sign == ">", _parameter(parameter, number))
+        return query if is_simple else None
     if match := _INSERT.fullmatch(sql):
         table, columns, values = match.groups()
         parameters, number = list[int | str | None](), 0
@@ -261,7 +282,7 @@ def _use_of(sql: str) -> _FollowingQuery | _RowInsert | None:
 
 
 def _parameter(text: str, number: int) -> int | str:
-    """Return the name of a parameter, such as "created" for `:created`, or its index."""
+    """Return a parameter's name, "created" for `:created`, or index: 1 for `?2`, `number` for `?`."""
     return text[1:] if text[0] in ":@$" else int(text[1:]) - 1 if text[1:].isdigit() else number
 
 
@@ -286,6 +307,10 @@ def _number(text: str) -> float | int:
     return int(text) if text.lstrip("-").isdigit() else float(text)
 
 
-def _columns(connection: Any, table: str) -> Sequence[str]:
-    names = rows(connection, "SELECT lower(name) FROM pragma_table_info(?)", [table])
-    return [name for (name,) in names]
+def _inserted_value(insert: _RowInsert, column: str, parameters: Any, connection: Any) -> Value | None:
+    query = "SELECT lower(name) FROM pragma_table_info(?)"
+    columns = insert.columns or tuple(name for (name,) in rows(connection, query, [insert.table]))
+    if column not in columns or len(columns) != len(insert.parameters):
+        return None
+    parameter = insert.parameters[columns.index(column)]
+    return None if parameter is None else _value(parameters, parameter)

@@ -1,7 +1,8 @@
 """Records after slow calls: slow reads, and the orders in which calls lock two database files.
 
-SQLite cannot see that two transactions wait for each other, each with the write lock of one file. The search
-runs only after calls that were slow or failed, so that other calls take no longer.
+Two calls that lock two files in opposite orders can wait for each other: one call has locked a.db and waits
+for b.db, while the other call has locked b.db and waits for a.db. SQLite does not notice this, so both wait
+until the busy timeout. The statements of a call are only examined if it took MIN_WAIT_S or longer.
 """
 
 from __future__ import annotations
@@ -34,18 +35,17 @@ from sqlstress.recording.failures import (
 from sqlstress.recording.history import History
 
 SLOW_READ_S = 0.05
-"""Minimum time from a query to the call's next statement or end, in seconds, to record a slow read."""
+"""Minimum time from a query to the call's next statement, or to its end, of a slow read, in seconds."""
 MIN_WAIT_S = 0.05
-"""Minimum time for which a statement waited for the second file, in seconds, to record the order."""
+"""Minimum time for which a call waited for the lock of a second file, in seconds, to record the order."""
 
 
 class SlowReads:
     """Recorder of slow reads: statements whose rows the user's code probably processed for a long time.
 
-    A slow read is a query, or a write with RETURNING, that the call's next statement or end followed only
-    after SLOW_READ_S or more. If the code worked between the rows, the statement kept its lock during this
-    time. The recorder does not see when rows are fetched, so the report only uses a slow read if another
-    process waited for the lock.
+    A slow read is a query, or a write with RETURNING, after which the call did not use the connection for
+    SLOW_READ_S or longer. If the code fetched rows during this time, the statement kept its lock. Since the
+    recorder does not see fetches, the report uses a slow read only if another process waited for the lock.
     """
 
     def __init__(self) -> None:
@@ -79,38 +79,42 @@ class SlowReads:
 
 
 def _returns_rows(sql: str, at: Caller | None) -> bool:
-    """Return whether a statement is a query, or a write with RETURNING outside of a transaction.
+    """Return whether a statement is a query, or a write with RETURNING outside of an open transaction.
 
-    `at` is the calling position, which is None in an open transaction.
+    `at` is the statement's position in the user's code; None if a transaction was already open.
     """
     return statement_kind(sql) == "read" or (at is not None and is_write(sql) and "returning" in sql.lower())
 
 
 class TakenLock(NamedTuple):
-    """Statement that took the write lock of a file, or failed to take it, and its transaction."""
+    """Write lock of a file that a transaction took, or failed to take."""
 
     step: TimedStep
+    """Statement that took the lock, or failed to take it."""
     first: TimedStep
     """First statement of the transaction."""
     until_s: float
-    """Last time at which the transaction had the lock; the end of `step` if the statement failed."""
+    """Time at which the lock was released; infinity if still held, the end of `step` if `step` failed."""
 
 
 class LockOrder(NamedTuple):
-    """Order in which a call locked two files, with the statement that waited for the second file."""
+    """Order in which a call locked two files: it had locked the first and waited for the second."""
 
     call: str
     """Name of the user's function."""
     files: tuple[str, str]
-    """Names of the files, in order."""
+    """Names of the first and the second file, such as ("a.db", "b.db")."""
     first_at: str
     """Line that began the transaction on the first file; empty if unknown."""
     then_at: str
-    """Line of the user's outermost function at the second lock, or of the second statement."""
+    """Line that began the transaction on the second file; empty if unknown.
+
+    If SQLite refused the second lock, this is the line at which the user's outermost function was running.
+    """
     sql: str = ""
-    """SQL of the statement if it failed; empty if it got the lock."""
+    """SQL of the statement to which SQLite refused the second lock; empty if it got the lock."""
     at: str = ""
-    """Line of the statement if it failed."""
+    """Line of the statement in `sql`; empty if `sql` is empty."""
 
 
 class LockOrders:
@@ -119,10 +123,13 @@ class LockOrders:
     def __init__(self) -> None:
         self._orders = Counter[LockOrder]()
         self._failed: list[tuple[TimedStep, Kind, str]] = []
-        """Statements of the current call that waited in vain, each with the user's outermost line."""
+        """Arguments of `add_failure` for the statements of the current call that got no lock."""
 
     def add_failure(self, step: TimedStep, kind: Kind, outer_line: str) -> None:
-        """Record a statement that got no lock. `outer_line` is the line of the user's outermost function."""
+        """Record a statement that got no lock. `kind` has its SQL and line.
+
+        `outer_line` is the line of the user's outermost function from which the statement was run.
+        """
         if step[4] - step[3] >= MIN_WAIT_S:
             self._failed.append((step, kind, outer_line))
 
@@ -143,22 +150,21 @@ class LockOrders:
         names = {history.name for history in own}
         if not begun_s or perf_counter() - begun_s < MIN_WAIT_S or len(names) < 2:
             return
-        files = {name: _file(name) for name in names}
-        locks = [(files[history.name], lock) for history in own for lock in _locks(history, begun_s)]
+        paths = {name: _file(name) for name in names}
+        locks = [(paths[history.name], lock) for history in own for lock in _locks(history, begun_s)]
         waits = [(file, lock) for file, lock in locks if lock.step[4] - lock.step[3] >= MIN_WAIT_S]
         for (file, lock), (other_file, other) in product(locks, waits):
             is_nested = lock.step[4] <= other.step[3] and other.step[4] <= lock.until_s
             if file and other_file and file != other_file and is_nested:
                 kind, outer_line = failed.get(id(other.step), (None, ""))
-                order = LockOrder(
-                    call, _names(file, other_file), line_text(lock.first[2]), line_text(other.first[2])
-                )
+                files = _distinct_names(file, other_file)
+                order = LockOrder(call, files, line_text(lock.first[2]), line_text(other.first[2]))
                 if kind:
                     order = order._replace(then_at=outer_line or order.then_at, sql=kind.sql, at=kind.at)
                 count_kind(self._orders, order)
 
     def records(self) -> Iterator[PlainObservation]:
-        """Yield an observation for each order, with the number of calls."""
+        """Yield an observation (LOCK_ORDER) for each order, with the number of calls."""
         for order, count in self._orders.items():
             first, then = order.files
             traits = {"first": first, "then": then, "first_at": order.first_at, "then_at": order.then_at}
@@ -166,7 +172,7 @@ class LockOrders:
 
 
 def _locks(history: History, begun_s: float) -> Iterator[TakenLock]:
-    """Yield the write locks that a connection took, or failed to take, since `begun_s`."""
+    """Yield the write locks that a connection took, or failed to take, since `begun_s`, latest first."""
     refused, steps = history.refused(), [step for step in history.steps if step[3] >= begun_s]
     is_open = is_in_transaction(history.connection())
     while steps:
@@ -188,6 +194,6 @@ def _file(name: str) -> str:
     return "" if not path or is_in_memory(name) else realpath(path)
 
 
-def _names(file: str, other_file: str) -> tuple[str, str]:
+def _distinct_names(file: str, other_file: str) -> tuple[str, str]:
     names = Path(file).name, Path(other_file).name
     return names if names[0] != names[1] else (file, other_file)

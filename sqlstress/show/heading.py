@@ -174,7 +174,7 @@ def _window_conditions(group: Group) -> Iterator[str]:
         limit_s = case.arrivals.latency_limit_s
         skipped = "" if limit_s is None else f", skipped when {format_duration(limit_s)} late"
         yield f"open loop, {case.arrivals.spacing} arrivals{skipped}"
-    # After an interruption there are fewer trials than requested, and their numbers can differ by one.
+    # After an interruption, cases have fewer trials than requested, and some have a trial more than others.
     # A case that timed out or met a limit has no median, and is not measured in later passes.
     done = [run for run in group.runs if run.trials and not run.error and len(run.ended) == len(run.trials)]
     passes = {min(case.repeat, len(run.trials)) for run in done}

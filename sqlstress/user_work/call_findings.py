@@ -44,10 +44,7 @@ from sqlstress.recording import (
 )
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import shortened
-from sqlstress.sqlite_codes import (
-    ERROR,
-    name,
-)
+from sqlstress.sqlite_codes import ERROR, name
 from sqlstress.user_work import SUSPICION
 from sqlstress.user_work.failure_records import (
     HELD_LONGER,
@@ -296,7 +293,7 @@ def overlap_findings(group: Group) -> Iterator[Finding]:
 
 
 def passed_over_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each column by which a reader looks for new rows, and misses rows."""
+    """Yield a finding for each column by which a query, such as `created > ?`, misses new rows."""
     kinds: dict[tuple[str, str], Sighting] = {}
     for sighting in sightings(group, PASSED_OVER):
         kinds.setdefault((sighting.traits["table"], sighting.traits["column"]), sighting)

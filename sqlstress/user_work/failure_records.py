@@ -24,11 +24,7 @@ from sqlstress.recording import (
 )
 from sqlstress.recording.failure_facts import code_of, facts_of
 from sqlstress.report.results import Check, Sighting
-from sqlstress.sqlite_codes import (
-    CANTOPEN,
-    LOCKED_SHAREDCACHE,
-    name,
-)
+from sqlstress.sqlite_codes import CANTOPEN, LOCKED_SHAREDCACHE, name
 from sqlstress.user_work import AFTER, UNDER
 
 MAX_CAUSES = 3
@@ -83,11 +79,11 @@ class Failure(NamedTuple):
     Empty if there is no such failure.
     """
     is_own_thread: bool = False
-    """Whether the statement, at least once, waited for an idle connection of its own thread."""
+    """Whether the statement, at least once, waited for another connection of its own thread."""
     orders: str = ""
-    """Text on two calls that lock the same two files in opposite orders by different connections; or empty.
+    """Text on two calls that lock two files in opposite orders; empty if this did not cause the failure.
 
-    One of the calls ran this statement in vain.
+    For example "audit locks a.db (bank.py:27), then b.db, and transfer locks b.db, then a.db (bank.py:9)".
     """
 
 
@@ -128,9 +124,10 @@ def with_opposite(failure: Failure, others: Sequence[Failure]) -> Failure:
 
 
 def with_orders(failure: Failure, orders: Sequence[Sighting]) -> Failure:
-    """Return the failure. If its call locked two files in the opposite order of a call, set `orders`.
+    """Return the failure. If its call and another call lock two files in opposite orders, set `orders`.
 
-    The argument `orders` has observations of calls that waited for a second file (LOCK_ORDER).
+    For example, the failed call had locked a.db and waited for b.db, and another call had locked b.db and
+    waited for a.db. The argument `orders` has the observations (LOCK_ORDER) of all calls that waited.
     """
     for order in orders:
         if (order.traits["sql"], order.traits["at"]) != (failure.sql, failure.at):
@@ -145,7 +142,7 @@ def with_orders(failure: Failure, orders: Sequence[Sighting]) -> Failure:
 
 def _order_text(order: Sighting) -> str:
     traits = order.traits
-    # Two locks at the same line are those of a helper, which does not show the order.
+    # If both locks have the same line, a function that opens any file took them: the line shows no order.
     is_shown = traits["first_at"] and traits["first_at"] != (traits["at"] or traits["then_at"])
     began = f" ({traits['first_at']})" if is_shown else ""
     then_at = f" ({traits['then_at']})" if traits["then_at"] else ""
@@ -186,7 +183,7 @@ def failure_of(sighting: Sighting) -> Failure:
 
 
 def merged(failures: Sequence[Failure]) -> Failure:
-    """Return the failures of a statement in several workers as one."""
+    """Return a single record of the failures of a statement in several workers, with their sums."""
     # Facts that cannot be summed are those of the worker with the most failures.
     largest = max(failures, key=lambda failure: failure.times)
     longest_ms = max(failure.longest_ms for failure in failures)

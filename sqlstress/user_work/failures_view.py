@@ -16,24 +16,9 @@ from sqlstress.analysis.causes import Diagnosis, diagnose
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, sightings
 from sqlstress.races.suspicions import DEFERRED
-from sqlstress.recording import (
-    CLOSED,
-    MOVED,
-    OPEN_STATEMENT,
-    REPEATED,
-    SLOW_READ,
-    SPLIT,
-    UNCLOSED,
-    UNFETCHED,
-)
+from sqlstress.recording import CLOSED, MOVED, OPEN_STATEMENT, REPEATED, SLOW_READ, SPLIT, UNCLOSED, UNFETCHED
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
-from sqlstress.sqlite_codes import (
-    BUSY,
-    CANTOPEN,
-    CONSTRAINT,
-    ERROR,
-    name,
-)
+from sqlstress.sqlite_codes import BUSY, CANTOPEN, CONSTRAINT, ERROR, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
 from sqlstress.user_work import SUSPICION
 from sqlstress.user_work.call_findings import own_hold_findings
@@ -57,8 +42,6 @@ LOCK_ORDER, WAITS_FOR_ITSELF = "lock-order", "waits-for-itself"
 COMMIT_BEHIND_READER, DUPLICATE_KEY, OPEN_BLOB = "commit-behind-reader", "duplicate-key", "open-blob"
 _UPGRADES = ("read-before-write", "stale-snapshot", "repeated-statement", "left-open-reads")
 """Causes why SQLite refuses the write lock to a transaction that has already read."""
-
-
 _BEGIN_IMMEDIATE = {
     "django": ' In Django 5.1: "OPTIONS": {"transaction_mode": "IMMEDIATE"}.',
     "peewee": ' In Peewee: db.atomic("IMMEDIATE").',
@@ -133,11 +116,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     ]
     diagnoses = [(failure, diagnose(failure.code, failure.facts)) for failure in failures]
     explained = {_statement_key(failure) for failure, diagnosis in diagnoses if diagnosis.cause}
-    upgrades = {
-        sighting.traits.get("then_at")
-        for sighting in sightings(group, SUSPICION)
-        if sighting.what == DEFERRED
-    }
+    upgrades = {seen.traits.get("then_at") for seen in sightings(group, SUSPICION) if seen.what == DEFERRED}
     for failure, diagnosis in diagnoses:
         is_upgrade = bool(failure.at) and failure.at in upgrades and failure.code & 0xFF == BUSY
         if diagnosis.cause or not (is_upgrade or _statement_key(failure) in explained):
@@ -148,10 +127,8 @@ def failure_findings(group: Group) -> Iterator[Finding]:
         largest.sort(key=lambda kinds: not _calls_after(kinds, raised, half_done)["swallowed_by"])
     for kinds in largest[:MAX_CAUSES]:
         first, diagnosis = kinds[0]
-        slow_reader, after = (
-            _slow_rows_text(group, "read", first.waited_ms / 1000),
-            _calls_after(kinds, raised, half_done),
-        )
+        slow_reader = _slow_rows_text(group, "read", first.waited_ms / 1000)
+        after = _calls_after(kinds, raised, half_done)
         explanation = _explanation(first, diagnosis, holder, slow_reader)
         if explanation and diagnosis.cause and not (after["repeated"] or after["swallowed_by"]):
             explanation = f"{explanation} {diagnosis.cause.repetition}".rstrip()
@@ -172,26 +149,24 @@ def failure_findings(group: Group) -> Iterator[Finding]:
 def _calls_after(
     kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[str], half_done: Collection[str]
 ) -> dict[str, Any]:
-    """Return three facts on what calls did after these failures, for the finding.
+    """Return facts for the finding on failures with the same cause: what calls did after a failure.
 
-    "given_up" is the number of calls that returned without a commit. "swallowed_by" has the functions of
-    these calls if most calls did so, and none raised the error. "repeated" is whether calls repeated their
-    work and committed after each failure, so that no work was lost. `raised` has the names of errors that
-    ended calls, and `half_done` the lines after whose failure calls may have done a part twice.
+    - "given_up": number of calls that caught the error and returned without a commit
+    - "swallowed_by": names of the functions of these calls; empty if at least as many calls committed after
+      the failure, or if the error ended any call
+    - "repeated": whether all calls did their whole work again and committed, so that no work was lost
+
+    `raised` has the names of errors that ended calls. `half_done` has the lines of failed statements after
+    which calls may have repeated only a part of their work.
     """
     failures = [failure for failure, _ in kinds]
-    given_up, repeated = (
-        sum(counts) for counts in zip(*((f.given_up, f.repeated) for f in failures), strict=True)
-    )
+    given_up = sum(failure.given_up for failure in failures)
     is_raised = any(name(failure.code) in raised for failure in failures)
-    is_whole = all(failure.repeated for failure in failures) and not half_done
-    is_swallowed = given_up > repeated and not is_raised
+    is_swallowed = given_up > sum(failure.repeated for failure in failures) and not is_raised
     functions = dict.fromkeys(call for failure in failures for call in failure.given_up_by)
-    return {
-        "given_up": given_up,
-        "swallowed_by": [*functions] if is_swallowed else [],
-        "repeated": is_whole and not is_raised and not given_up,
-    }
+    is_repeated = all(failure.repeated for failure in failures) and not (half_done or is_raised or given_up)
+    swallowed_by = [*functions] if is_swallowed else []
+    return {"given_up": given_up, "swallowed_by": swallowed_by, "repeated": is_repeated}
 
 
 def are_repeated(group: Group) -> bool:
@@ -226,11 +201,11 @@ def _cause_sort_key(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, i
 
 
 def _holder_sentence(group: Group, causes: Container[str | int]) -> str:
-    """Return a sentence on the transaction that held the write lock; empty if it is unknown.
+    """Return a sentence on the holder, the transaction with the write lock; empty if it is unknown.
 
-    `causes` has the keys of all causes, see `_finding_key`. If one is COMMIT_BEHIND_READER, the holder
-    probably waited in COMMIT for a reader, and the sentence says so. The holder may also have waited because
-    of LOCK_ORDER or WAITS_FOR_ITSELF.
+    `causes` has the names of the causes of all failures. Three of them show that the holder itself waited,
+    so that its wait must be cured first: LOCK_ORDER (for another file), WAITS_FOR_ITSELF (for its own
+    process) and COMMIT_BEHIND_READER (for a reader).
     """
     if LOCK_ORDER in causes:
         return "Probably the holder itself waited for another file: cure that first."

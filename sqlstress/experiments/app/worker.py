@@ -97,22 +97,18 @@ class AppSource(UserSource):
             )
 
     def _load_calls(
-        self, directions: ConnectionInfo, where: Path, seed: str, bounds: Any, words: Any
+        self, directions: ConnectionInfo, where: Path, seed: str, bounds: Any, states: Any
     ) -> list[Callable[[Any], Any]]:
-        """Import the user's file and call @connect. Return the transactions; with --start, only @connect.
+        """Import the user's file and call @connect. Return a function for each @transaction function.
 
-        `seed` is for the user's random numbers, `bounds` and `words` are shared memory of `PassedRows` and
-        `Openings`. Raises EnvironmentFailure if @connect fails, or if the file has changed.
+        With --start, which measures @connect itself, return only a function that calls @connect. `directions`
+        has the database's address, `where` is the folder of the trial's database, and `seed` is for the
+        user's random numbers. `bounds` is the shared memory of `PassedRows`, and `states` that of `Openings`.
+        Raises EnvironmentFailure if the file has changed.
         """
         # Imported here: the measurement of sqlstress's own cost does not load these modules.
         from sqlstress.experiments.app.ledger import Ledger
-        from sqlstress.experiments.app.openings import CONNECTED, NOT_CONNECTED, Openings
-        from sqlstress.experiments.app.user_file import (
-            bind_argument,
-            import_declarations,
-            prepare,
-            problem_of,
-        )
+        from sqlstress.experiments.app.user_file import bind_argument, import_declarations, prepare
         from sqlstress.experiments.app.watch import FileWatch, ServerWatch
         from sqlstress.user_work.notes import take
 
@@ -132,23 +128,7 @@ class AppSource(UserSource):
         self._notes = take(where, self.worker, self.case.concurrency)
         if spec.situation:
             return [_guarded(CONNECT, lambda: self._keep(declarations.connected(address)), statements)]
-        openings = Openings(words)
-        openings.meet(self.worker)
-        started_s = time.perf_counter()
-        try:
-            given = declarations.connected(address)
-        except (Exception, SystemExit) as error:
-            took_ms = (time.perf_counter() - started_s) * 1000
-            openings.set_state(self.worker, NOT_CONNECTED)
-            failed, processes = openings.failed(), self.case.concurrency
-            race = ""
-            if failed < processes and is_migration(str(error)):
-                race = f" {migration_race(schema_check(Path(spec.file)))}"
-            raise EnvironmentFailure(
-                f"{spec.file}: connect failed in {failed} of {processes} processes "
-                f"(here after {took_ms:.3g} ms): {problem_of(error, directions)}.{self._cause()}{race}"
-            ) from error
-        openings.set_state(self.worker, CONNECTED)
+        given = self._connect(lambda: declarations.connected(address), directions, states)
         self._check_files()
         if finish := declarations.single.get(FINISH):
             self._finish = bind_argument(finish, given)
@@ -157,10 +137,37 @@ class AppSource(UserSource):
             for name, function in declarations.transactions.items()
         ]
 
+    def _connect(self, connect: Callable[[], Any], directions: ConnectionInfo, states: Any) -> Any:
+        """Call @connect by `connect` when all workers are ready, and return its result.
+
+        `states` is the shared memory of `Openings`. Raises EnvironmentFailure if @connect fails.
+        """
+        from sqlstress.experiments.app.openings import CONNECTED, NOT_CONNECTED, Openings
+        from sqlstress.experiments.app.user_file import problem_of
+
+        openings = Openings(states)
+        openings.meet(self.worker)
+        started_s = time.perf_counter()
+        try:
+            given = connect()
+        except (Exception, SystemExit) as error:
+            took_ms = (time.perf_counter() - started_s) * 1000
+            openings.set_state(self.worker, NOT_CONNECTED)
+            failed, processes = openings.failed(), self.case.concurrency
+            race = ""
+            if failed < processes and is_migration(str(error)):
+                race = f" {migration_race(schema_check(Path(self.case.spec.file)))}"
+            raise EnvironmentFailure(
+                f"{self.case.spec.file}: connect failed in {failed} of {processes} processes "
+                f"(here after {took_ms:.3g} ms): {problem_of(error, directions)}.{self._cause()}{race}"
+            ) from error
+        openings.set_state(self.worker, CONNECTED)
+        return given
+
     def _watch_statements(self, address: str, bounds: Any) -> FailedStatements:
         """Start to watch connections to SQLite, if the target is SQLite. Return the recorder of failures.
 
-        `bounds` is the shared memory of `PassedRows`.
+        `bounds` is the shared memory of `PassedRows`, the recorder of rows that a query for new rows misses.
         """
         from sqlstress.recording.call_costs import CallCosts
         from sqlstress.recording.callers import UserFrames
