@@ -210,7 +210,7 @@ RULES: tuple[Rule, ...] = (
         "recovery",
         (261,),
         Facts(),
-        "Another connection was recovering the WAL after a crash.",
+        "Another connection, the first to open the file, was recovering the WAL.",
         "Set a busy timeout: recovery takes a few seconds at most.",
     ),
     Rule(

@@ -1297,6 +1297,12 @@ def long_hold(
             "they are, or its cursor is closed. Until then no other connection can write, and a crash undoes "
             "it. Call fetchall() at once."
         )
+    if work == "checkpoint":
+        return (
+            f"{statement}{where} took up to {format_duration(seconds)} ({plural(count, 'time')}): it waits "
+            "for readers and writers, and no other connection can write meanwhile. Leave checkpoints to "
+            "SQLite (wal_autocheckpoint), or use PASSIVE, which does not wait."
+        )
     if work:
         scan = f" Its plan has {work}." if work.startswith("SCAN") else ""
         return (

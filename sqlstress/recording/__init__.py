@@ -69,6 +69,8 @@ recorded holds only if another transaction waited until its busy timeout.
 """
 LOCK_ORDER = "lock order"
 """Report topic: calls that waited for the lock of a file while they held the lock of another file."""
+CHECKPOINT = "checkpoint"
+"""Value of the fact "work" in observations of LONG_HOLD: a checkpoint waited for other connections."""
 UNFETCHED = "unfetched rows"
 """Value of the fact "work" in observations of LONG_HOLD: RETURNING gave rows that were not all fetched."""
 IN_MEMORY = "in memory"

@@ -26,6 +26,7 @@ from types import CodeType, FrameType
 from typing import Any, Protocol, cast
 
 from sqlstress.recording import (
+    CHECKPOINT,
     IMMUTABLE,
     IN_MEMORY,
     LOST_LOCKS,
@@ -466,6 +467,10 @@ class FailedStatements:
         sql, _, at, *_ = step
         self.holds.add(Hold(sql, seconds, seconds), self.line_text(at), work=UNFETCHED)
         self.looks_up = True
+
+    def add_slow_checkpoint(self, step: TimedStep) -> None:
+        sql, _, at, begun, ended = step
+        self.holds.add(Hold(sql, ended - begun, ended - begun), self.line_text(at), work=CHECKPOINT)
 
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
         line = self.lines.line(sys._getframe(2))

@@ -28,6 +28,7 @@ from sqlstress.recording.failures import (
     TimedStep,
     is_busy,
     is_checkpoint,
+    is_passive,
     is_write,
     statement_kind,
     transaction_of,
@@ -110,6 +111,9 @@ class FactCollector(Protocol):
 
     def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
         """Record a write that used `cpu_s` seconds of CPU time while it held the write lock."""
+
+    def add_slow_checkpoint(self, step: TimedStep) -> None:
+        """Record a checkpoint that waited for other connections."""
 
     def add_unfinished(self, step: TimedStep, seconds: float) -> None:
         """Record a write whose rows were not all fetched, so that it kept the write lock for `seconds`."""
@@ -247,7 +251,7 @@ class History:
             if was_open:
                 self._check_pragma(sql)
             elif is_checkpoint(sql):
-                self._note_checkpoint(cursor, ended - begun)
+                self._note_checkpoint(cursor, step)
         elif word in ("CREATE", "DROP", "ALTER"):
             is_temporary = not _CHANGES_SCHEMA.match(sql)
             if not (was_open or is_temporary or is_in_transaction(self.connection())):
@@ -451,11 +455,18 @@ class History:
         self._costs.commits += changed_rows - self._changed_rows
         self._changed_rows = changed_rows
 
-    def _note_checkpoint(self, cursor: Any, waited_s: float) -> None:
+    def _note_checkpoint(self, cursor: Any, step: TimedStep) -> None:
         from sqlstress.recording.checkpoint_answers import rows_ahead
 
         if is_busy(rows := rows_ahead(cursor)):
-            self.recorder.add(self, BUSY, f"its answer was {rows[0]}", waited_s)
+            self.recorder.add(self, BUSY, f"its answer was {rows[0]}", step[4] - step[3])
+        self.note_wait_of_checkpoint(step)
+
+    def note_wait_of_checkpoint(self, step: TimedStep) -> None:
+        """Record a checkpoint that took LONG_HOLD_S or longer, unless it was PASSIVE."""
+        sql, *_, begun, ended = step
+        if ended - begun >= LONG_HOLD_S and not is_passive(sql):
+            self.recorder.add_slow_checkpoint(step)
 
     def transaction(self) -> Transaction:
         """Return the state of the last statement's transaction."""

@@ -88,6 +88,7 @@ def apsw_connection(base: Any) -> Any:
     for name in ("blob_open", "blobopen"):  # Each version of apsw has one of these names, or both.
         if hasattr(base, name):
             setattr(Recorded, name, _recorded_blob(getattr(base, name), names_database=True))
+    Recorded.wal_checkpoint = _recorded_checkpoint(base.wal_checkpoint)
     return named_like(Recorded, base)
 
 
@@ -122,6 +123,27 @@ def _recorded_blob(call: Callable[..., Any], *, names_database: bool = False) ->
         return blob
 
     return blob_open
+
+
+def _recorded_checkpoint(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return apsw's method `wal_checkpoint`, which records the checkpoint like a PRAGMA."""
+
+    def wal_checkpoint(connection: Any, dbname: str | None = None, mode: int = 0) -> Any:
+        history, begun = getattr(connection, "_sqlstress", None), perf_counter()
+        if history is None:  # The user's code has removed apsw's hooks.
+            return call(connection, dbname, mode)
+        statement = f"PRAGMA wal_checkpoint({('PASSIVE', 'FULL', 'RESTART', 'TRUNCATE')[mode]})"
+        caller = history.begin(connection, begun)
+        try:
+            frames = call(connection, dbname, mode)
+        except Exception as error:
+            history.fail(error, statement, caller, begun)
+            raise
+        finally:
+            history.note_wait_of_checkpoint((statement, False, caller, begun, perf_counter()))
+        return frames
+
+    return wal_checkpoint
 
 
 def _recorded_backup(call: Callable[..., Any]) -> Callable[..., Any]:

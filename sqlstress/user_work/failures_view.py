@@ -16,7 +16,19 @@ from sqlstress.analysis.causes import Diagnosis, diagnose
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, sightings
 from sqlstress.races.suspicions import DEFERRED
-from sqlstress.recording import CLOSED, MOVED, OPEN_STATEMENT, REPEATED, SLOW_READ, SPLIT, UNCLOSED, UNFETCHED
+from sqlstress.recording import (
+    CHECKPOINT,
+    CLOSED,
+    LEFT_OPEN,
+    MOVED,
+    OPEN_STATEMENT,
+    REPEATED,
+    SLOW_READ,
+    SPLIT,
+    UNCLOSED,
+    UNFETCHED,
+)
+from sqlstress.recording.failures import is_passive
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import BUSY, CANTOPEN, CONSTRAINT, ERROR, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
@@ -111,6 +123,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
         failure
         for failure in failures_of(group)
         if failure.code != ERROR  # The message of SQLITE_ERROR already explains the cause.
+        and not (failure.facts.statement == "checkpoint" and is_passive(failure.sql))  # It does no harm.
         and not (_is_handled(failure, raised) and (not is_wrong or is_split or failure.at in half_done))
         and name(failure.code) not in consequences
     ]
@@ -169,6 +182,19 @@ def _calls_after(
     return {"given_up": given_up, "swallowed_by": swallowed_by, "repeated": is_repeated}
 
 
+def has_another_cure(group: Group) -> bool:
+    """Return whether SQLite refused locks for a reason that a longer busy timeout does not remove."""
+    refused = (failure for failure in failures_of(group) if failure.code & 0xFF == BUSY)
+    causes = {diagnose(failure.code, failure.facts).cause for failure in refused}
+    names = {cause.name for cause in causes if cause}
+    is_left_open = any(left.traits["state"] == "written" for left in sightings(group, LEFT_OPEN))
+    return bool(names - _CURED_BY_A_TIMEOUT) or (bool(names) and is_left_open)
+
+
+_CURED_BY_A_TIMEOUT = {HELD_LONGER, "short-timeout", "no-timeout", "recovery"}
+"""Names of causes that a longer busy timeout removes, or makes rarer."""
+
+
 def are_repeated(group: Group) -> bool:
     """Return whether SQLite refused locks, and the calls always repeated their work and committed it."""
     raised = {failure.error for failure in failed.failures_of(group.runs)}
@@ -210,11 +236,15 @@ def _holder_sentence(group: Group, causes: Container[str | int]) -> str:
     if LOCK_ORDER in causes:
         return "Probably the holder itself waited for another file: cure that first."
     for hold in own_hold_findings(group):
+        place = hold.facts["at"] or hold.facts["statement"]
+        if hold.facts["work"] == CHECKPOINT:
+            return f"The holder is the checkpoint of {place}: use PASSIVE."
         if hold.facts["work"] == UNFETCHED:
-            return f"The holder is the open write of {hold.facts['at'] or hold.facts['statement']}."
-        return (
-            f"The long transaction is that of {hold.facts['at'] or hold.facts['statement']}: make it shorter."
-        )
+            return f"The holder is the open write of {place}."
+        return f"The long transaction is that of {place}: make it shorter."
+    for left in sightings(group, LEFT_OPEN):
+        if left.traits["state"] == "written":
+            return f"The holder is the transaction that {left.what} left open."
     for query in sightings(group, OPEN_STATEMENT):
         if query.traits.get("blob") == "write":
             return f"The holder is the blob handle of {query.traits['at'] or query.what}: close it."

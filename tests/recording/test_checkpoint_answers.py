@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.causes import diagnose
+from sqlstress.recording import FAILED_STATEMENT
 from sqlstress.recording.failed_statements import FailedStatements
 from sqlstress.recording.failure_facts import facts_of
 
@@ -41,8 +42,8 @@ def connect(folder: Path, timeout: float = TIMEOUT_S) -> sqlite3.Connection:
 def causes(recorder: FailedStatements, sql: str = RESTART) -> list[tuple[int, str]]:
     """Return the number of failures of each kind of a statement, with the name of their cause."""
     named = []
-    for _, what, count, _, traits in recorder.records():
-        if what == sql:
+    for topic, what, count, _, traits in recorder.records():
+        if (topic, what) == (FAILED_STATEMENT, sql):
             timeout_ms = int(traits["timeout_ms"])
             facts = facts_of(traits, float(traits["waited_ms"]), timeout_ms)
             cause = diagnose(int(traits["code"]), facts).cause

@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 import pytest
 
-from sqlstress.recording import LONG_HOLD, LONG_HOLD_S, MIN_HOLD_S, UNFETCHED
+from sqlstress.recording import CHECKPOINT, LONG_HOLD, LONG_HOLD_S, MIN_HOLD_S, UNFETCHED
 from sqlstress.recording.call_costs import Hold, hold_of
 from sqlstress.recording.failed_statements import FailedStatements
 from sqlstress.recording.failures import TimedStep, short_sql
@@ -92,6 +92,38 @@ def test_wait_for_the_lock_of_another_file_is_not_outside_of_sqlite(
         other.rollback()
     outside = [float(traits["outside"]) for sql, _, traits in holds(recorder) if sql == "BEGIN IMMEDIATE"]
     assert outside and min(outside) < 0.5
+
+
+def checkpoint(connection: Any, mode: str) -> None:
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
+    else:
+        connection.wal_checkpoint(mode=getattr(apsw, f"SQLITE_CHECKPOINT_{mode}"))
+
+
+def open_by(library: str, file: Path) -> Any:
+    """Open a connection of a library. SQLite of another library in this process would ignore its locks."""
+    if library == "apsw":
+        return apsw.Connection(str(file))
+    return sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+
+
+@pytest.mark.parametrize("mode", ["TRUNCATE", "PASSIVE"])
+@pytest.mark.parametrize("library", ["sqlite3", "apsw"])
+def test_checkpoint_that_waits_for_a_reader_is_recorded(
+    library: str, mode: str, file: Path, recorder: FailedStatements
+) -> None:
+    with closing(open_by(library, file)) as reader, closing(open_by(library, file)) as writer:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM t").fetchall()
+        writer.execute("PRAGMA busy_timeout = 60000")
+        writer.execute(INSERT)
+        timer = threading.Timer(2 * LONG_HOLD_S, lambda: reader.execute("ROLLBACK"))
+        timer.start()
+        checkpoint(writer, mode)
+        timer.join()
+    found = [sql for sql, _, traits in holds(recorder) if traits.get("work") == CHECKPOINT]
+    assert found == (["PRAGMA wal_checkpoint(TRUNCATE)"] if mode == "TRUNCATE" else [])
 
 
 def test_sleep_without_the_write_lock_is_not_recorded(file: Path, recorder: FailedStatements) -> None:

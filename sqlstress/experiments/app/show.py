@@ -72,6 +72,7 @@ from sqlstress.user_work.failures_view import (
     explained_errors,
     failure_blocks,
     failure_findings,
+    has_another_cure,
     refused_upgrades,
 )
 from sqlstress.user_work.lock_holders_view import lock_findings, lock_holder_blocks
@@ -225,7 +226,7 @@ def setting_findings(group: Group) -> Iterator[Finding]:
     kinds = [traits for traits, _ in _kinds(group, CONNECTION)]
     ours = [kind for kind in _kinds(group, CONNECTION) if is_trial_database(kind[0].get("database", ""))]
     here = [traits for traits, _ in _committers(ours)]
-    if not are_repeated(group):
+    if not (are_repeated(group) or has_another_cure(group)):
         yield from _short_timeout(here)
     traced = any(suspicion.what == DEFERRED for suspicion in first_suspicions(group).values())
     traced = traced or bool(refused_upgrades(group))

@@ -167,6 +167,21 @@ def with_wrong_data(*sightings: Sighting) -> Report:
     return replace(report, runs=(run,))
 
 
+def test_holder_may_be_a_transaction_that_a_call_left_open() -> None:
+    traits = {"began": "implicit BEGIN", "at": "a.py:3", "failed_commit": "", "state": "written"}
+    refused = failure(5, statement="write", waited_ms="5000", longest_ms="5000")
+    report = with_sightings(refused, Sighting("left open", "book", 9, "", traits))
+    (text,) = (f.text for f in advise(report) if f.code == "failed-statement")
+    assert "The holder is the transaction that book left open" in text
+
+
+@pytest.mark.parametrize(("mode", "count"), [("PASSIVE", 0), ("TRUNCATE", 1)])
+def test_busy_checkpoint_is_a_finding_unless_passive(mode: str, count: int) -> None:
+    busy = replace(failure(5, statement="checkpoint", waited_ms="0"), what=f"PRAGMA wal_checkpoint({mode})")
+    found = [f for f in advise(with_sightings(busy)) if f.code == "failed-statement"]
+    assert len(found) == count
+
+
 @pytest.mark.parametrize(("repeated", "is_swallowed"), [(1, True), (5, False)])
 def test_swallowed_error_comes_before_its_cause(repeated: int, is_swallowed: bool) -> None:
     swallowed = failure(5, **WAITED, given_up="4", given_up_by="count", repeated_calls=f"{repeated}")
