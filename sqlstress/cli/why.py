@@ -74,10 +74,10 @@ def _candidates(diagnosis: Diagnosis, limit: int) -> list[str]:
 
 
 def facts_of_wait(waited_s: float | None) -> Facts:
-    """Return the facts that follow from the time that a statement waited before it failed.
+    """Return the facts `waited` and `timeout` of a statement that failed after `waited_s` seconds.
 
-    A wait of less than MIN_WAIT_S counts as "at once". A longer wait counts as the whole busy timeout ("the
-    timeout"), so the timeout is not short ("set"). If the wait is unknown (None), the facts are unknown.
+    For example, 0.02 s is "at once". Any wait of MIN_WAIT_S or more is taken to be the whole busy timeout:
+    `waited` is "the timeout", and `timeout` is "set" (100 ms or longer). For None, both facts are unknown.
     """
     if waited_s is None:
         return Facts()

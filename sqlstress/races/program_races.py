@@ -142,12 +142,12 @@ class TracedProgram:
                     yield Suspicion(OFFSET_PAGES, table[1], query, then)
                     return
 
-    def _adds_rows_before(self, table: Table, order: str) -> bool:
-        """Return whether an INSERT of the program can add a row elsewhere than at the end of the order."""
+    def _adds_rows_before(self, table: Table, order_by: str) -> bool:
+        """Return whether an INSERT can add a row before the last row of a query with this ORDER BY clause."""
         write = self._inserts.get(table)
-        words = {word.lower() for word in _NAMES.findall(order)}
+        words = {word.lower() for word in _NAMES.findall(order_by)}
         is_by_new_id = write and write.numbered and words & write.keys[0] and "desc" not in words
-        return bool(write and order and not is_by_new_id)
+        return bool(write and order_by and not is_by_new_id)
 
     def _mixed_views(self, call: Statements) -> Iterator[Suspicion]:
         for transaction in _transactions(call) if self._written_together else ():

@@ -126,7 +126,7 @@ def has_open_statement(connection: Any, is_shared: bool) -> str:
 
 
 def has_open_write(connection: Any) -> bool:
-    """Return whether a write outside of a transaction is open, because not all its rows were fetched."""
+    """Return whether a write with RETURNING, run outside of a transaction, still has unfetched rows."""
     if not isinstance(connection, sqlite3.Connection):
         with suppress(Exception):  # The connection was closed, or this apsw is too old.
             return bool(connection.txn_state() == _WRITING)
@@ -155,10 +155,7 @@ def cursor_steps(connection: Any) -> Iterator[TimedStep]:
 
 
 def reading_steps(connection: Any) -> Iterator[TimedStep]:
-    """Yield queries of a connection that may have unfetched rows: the last query of each cursor.
-
-    Queries in a transaction are left out.
-    """
+    """Yield queries that may have unfetched rows: each cursor's last, if run outside of a transaction."""
     return (step for step in cursor_steps(connection) if statement_kind(step[0]) == "read")
 
 

@@ -237,7 +237,11 @@ class History:
             self._uses.note(frame, frame.f_locals.get("statement"), in_transaction=connection.in_transaction)
 
     def end(self, step: TimedStep, cursor: Any, parameters: Any = ()) -> None:
-        """Examine a statement that succeeded with `parameters`. Not necessary for those in `ordinary`."""
+        """Examine a statement that succeeded, such as a PRAGMA that SQLite may have ignored.
+
+        Do not call this method if `self.ordinary` has the SQL: an earlier run has been examined, and another
+        examination would find nothing new. `parameters` are the values for the statement's placeholders.
+        """
         sql, was_open, _, begun, ended = step
         word, _ = words_of(sql)
         if self.ordinary is not _ordinary:  # The connection is new, and has run only PRAGMAs before.
@@ -265,10 +269,7 @@ class History:
                 _returning.add(sql)
 
     def _is_followed(self, sql: str, parameters: Any, frame: FrameType) -> bool:
-        """Return whether `PassedRows` must examine the next runs of the statement, too.
-
-        Such a statement is a query for new rows, such as `created > ?`, or an INSERT into its table.
-        """
+        """Examine a query for new rows, or an INSERT. Return whether its next runs must be examined, too."""
         connection = self.connection() if self._is_sqlite3 else None
         return connection is not None and self.recorder.passed_rows.note(
             sql,
@@ -363,8 +364,8 @@ class History:
             sql, was_open, _, begun, _ = step
             if begun < self._costs.begun_s or words_of(sql)[0] in ("COMMIT", "END", "ROLLBACK"):
                 break
-            # If a transaction was open after a write, the write was not in autocommit mode. No COMMIT ended
-            # this transaction, so `executescript` did.
+            # If the next statement found a transaction open, this write began it, so the write was not in
+            # autocommit mode. As the transaction ended without COMMIT, `executescript` ended it.
             is_alone = not (was_open or was_open_after)
             if is_alone and words_of(sql)[0] in _ROW_WRITES and id(step) not in failed:
                 writes.append(step)
@@ -446,10 +447,7 @@ class History:
         return [step for blob, step in self._blobs if _is_open_blob(blob())]
 
     def count_row_commits(self) -> None:
-        """Count a commit for each row that the last statement changed.
-
-        Call this method after `executemany` in autocommit mode, which commits each row.
-        """
+        """Count a commit for each row that `executemany` has just changed in autocommit mode."""
         connection: Any = self.connection()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
         self._costs.commits += changed_rows - self._changed_rows

@@ -35,7 +35,7 @@ SLOT_BYTES, SLOTS = 64, 4
 MIN_INCREASES = 2
 """Number of increases after which a bound is published. A constant, as in `price > ?`, never increases."""
 MAX_SEARCHES = 3
-"""Maximum number of queries by which a process checks whether a bound is the value of a row."""
+"""Maximum number of queries that a process runs in `_is_from_row`. Each may read a whole table."""
 _NAME = r"[\w\"`\[\]]+"
 _PARAMETER = r"\?\d*|%s|[:@$]\w+"
 _READER = re.compile(
@@ -129,7 +129,7 @@ class PassedRows:
         self._content = b""
         """Content of the shared memory at the last INSERT."""
         self._bounds: dict[bytes, list[_Bound]] = {}
-        """Bounds in `_content`, by the key of the column."""
+        """Bounds in `_content`, by the checksum of the column."""
 
     def share(self, memory: Any, worker: int) -> None:
         """Publish bounds in `memory` of size `bounds_words`. `worker` is this process's number, from 1."""
@@ -139,10 +139,11 @@ class PassedRows:
     def note(
         self, sql: str, parameters: Any, connection: Any, line: Callable[[], str], skipped: set[str]
     ) -> bool:
-        """Examine a reader or an INSERT that has run. Return whether its next runs must be examined, too.
+        """Publish the bound of a reader, or compare the row of an INSERT with the published bounds.
 
-        `skipped` has the SQL of statements whose next runs are not passed to this method. When a reader is
-        new, INSERTs into its table are removed from this set. `line` returns the line of the user's code.
+        Return True for a reader, and for an INSERT into a table with a reader: the caller must pass each run
+        to this method. For others return False: the caller may add their SQL to `skipped`, and pass no more
+        runs. A new reader removes INSERTs into its table from `skipped`. `line` returns the user's code line.
         """
         use = _use_of(sql) if self._memory and parameters else None
         if isinstance(use, _ReaderQuery):
@@ -175,10 +176,13 @@ class PassedRows:
         return True
 
     def _publish(self, reader: _ReaderState) -> None:
-        """Write the column's key and the bound to shared memory, as "n>11", or "!" if it has fallen."""
+        """Write the checksum of the reader's column and then its bound, as "n>11", to shared memory.
+
+        If the bound once fell, for example from 11 to 0, write "!" instead of the bound.
+        """
         query, (kind, value) = reader.query, reader.bound or ("", "")
         text = "!" if reader.has_fallen else f"{kind}{'>' if query.is_strict else '='}{value}"
-        content = _key(query.table, query.column) + text.encode()
+        content = _checksum(query.table, query.column) + text.encode()
         is_due = reader.has_fallen or reader.increases >= MIN_INCREASES
         if self._memory and is_due and len(content) <= SLOT_BYTES:
             self._memory[reader.offset : reader.offset + SLOT_BYTES] = content.ljust(SLOT_BYTES, b"\0")
@@ -190,34 +194,36 @@ class PassedRows:
         last, self._last[key] = self._last.get(key, value), value
         if last[0] != value[0] or value[1] < last[1]:
             self._unordered.add((sql, column))
-        for bound in self._published(table, column):
+        for bound in self._all_bounds(table, column):
             if bound.passes_over(value) and self._is_from_row(connection, table, column, bound.value):
                 self._lines.setdefault(sql, line())
                 reader_sql = next(s for s, r in self._readers.items() if r.query[:2] == (table, column))
                 self._passed[sql, column, reader_sql] += 1
                 return
 
-    def _published(self, table: str, column: str) -> list[_Bound]:
-        """Return the bounds for a column that all processes have published; empty if any bound ever fell."""
+    def _all_bounds(self, table: str, column: str) -> list[_Bound]:
+        """Return the published bounds of a column's readers in all processes.
+
+        If one of these bounds ever fell, return an empty list, because its reader reads earlier rows again.
+        """
         assert self._memory
         content = bytes(self._memory)
         if content != self._content:
             self._content = content
             self._bounds.clear()
-        key = _key(table, column)
+        key = _checksum(table, column)
         if key not in self._bounds:
             self._bounds[key] = _bounds_in(content, key)
         return self._bounds[key]
 
     def _is_from_row(self, connection: Any, table: str, column: str, bound: Value) -> bool:
-        """Return whether a row has the value `bound`. If not, the reader may use the time of a clock.
+        """Return whether a row has the value `bound`, so that the program took the bound from a row.
 
-        After the first row that was passed over, always return True, to save time.
+        A program may compute other bounds, such as the current time minus 5 s, and leave out rows on purpose.
+        If a row was passed over before, return True without a query, to save time.
         """
-        if self._passed:
-            return True
-        if self._searches >= MAX_SEARCHES:
-            return False
+        if self._passed or self._searches >= MAX_SEARCHES:
+            return bool(self._passed)
         self._searches += 1
         with suppress(Exception):  # An error of sqlite3.
             query = f'SELECT 1 FROM "{table}" WHERE "{column}" = ? LIMIT 1'
@@ -230,7 +236,7 @@ class PassedRows:
         for (sql, column, reader_sql), count in self._passed.items():
             reader = self._readers[reader_sql]
             table = reader.query.table
-            if (sql, column) not in self._unordered and self._published(table, column):
+            if (sql, column) not in self._unordered and self._all_bounds(table, column):
                 traits = {"table": table, "column": column, "at": self._lines[sql]}
                 traits |= {"reader": short_sql(reader_sql), "reader_at": reader.at}
                 result.append((PASSED_OVER, short_sql(sql), count, "", traits))
@@ -243,16 +249,16 @@ def bounds_words(processes: int) -> int:
 
 
 @cache
-def _key(table: str, column: str) -> bytes:
+def _checksum(table: str, column: str) -> bytes:
     return b"%08x" % crc32(f"{table}.{column}".encode())
 
 
-def _bounds_in(content: bytes, key: bytes) -> list[_Bound]:
+def _bounds_in(content: bytes, checksum: bytes) -> list[_Bound]:
     bounds: list[_Bound] = []
     for offset in range(0, len(content), SLOT_BYTES):
-        if not content.startswith(key, offset):
+        if not content.startswith(checksum, offset):
             continue
-        text = content[offset + len(key) : offset + SLOT_BYTES].rstrip(b"\0").decode(errors="replace")
+        text = content[offset + len(checksum) : offset + SLOT_BYTES].rstrip(b"\0").decode(errors="replace")
         kind, sign, value = text[:1], text[1:2], text[2:]
         if kind == "!":
             return []

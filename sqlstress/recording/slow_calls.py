@@ -35,7 +35,7 @@ from sqlstress.recording.failures import (
 from sqlstress.recording.history import History
 
 SLOW_READ_S = 0.05
-"""Minimum time from a query to the call's next statement, or to its end, of a slow read, in seconds."""
+"""Minimum time for which a call runs no further statement after a slow read, in seconds."""
 MIN_WAIT_S = 0.05
 """Minimum time for which a call waited for the lock of a second file, in seconds, to record the order."""
 
@@ -65,8 +65,8 @@ class SlowReads:
         for history in histories:
             steps = [step for step in history.steps if step[3] >= begun_s and history.thread == get_ident()]
             next_s = [*(step[3] for step in steps), now_s][1:]
-            for (sql, _, at, _, ended_s), until_s in zip(steps, next_s, strict=True):
-                if until_s - ended_s >= SLOW_READ_S and _returns_rows(sql, at):
+            for (sql, was_open, at, _, ended_s), until_s in zip(steps, next_s, strict=True):
+                if until_s - ended_s >= SLOW_READ_S and _may_keep_lock(sql, was_open=was_open):
                     kind = short_sql(sql), line_text(at)
                     if kind in self._longest or len(self._longest) < MAX_KINDS:
                         self._longest[kind] = max(until_s - ended_s, self._longest.get(kind, 0.0))
@@ -78,12 +78,12 @@ class SlowReads:
             yield SLOW_READ, sql, 1, "", traits
 
 
-def _returns_rows(sql: str, at: Caller | None) -> bool:
-    """Return whether a statement is a query, or a write with RETURNING outside of an open transaction.
+def _may_keep_lock(sql: str, *, was_open: bool) -> bool:
+    """Return whether a statement with unfetched rows keeps its lock: a query, or a write with RETURNING.
 
-    `at` is the statement's position in the user's code; None if a transaction was already open.
+    If a transaction was already open (`was_open`), the transaction keeps the write lock, not the statement.
     """
-    return statement_kind(sql) == "read" or (at is not None and is_write(sql) and "returning" in sql.lower())
+    return statement_kind(sql) == "read" or (not was_open and is_write(sql) and "returning" in sql.lower())
 
 
 class TakenLock(NamedTuple):
@@ -126,7 +126,7 @@ class LockOrders:
         """Arguments of `add_failure` for the statements of the current call that got no lock."""
 
     def add_failure(self, step: TimedStep, kind: Kind, outer_line: str) -> None:
-        """Record a statement that got no lock. `kind` has its SQL and line.
+        """Record a statement that got no lock after MIN_WAIT_S or longer. `kind` has its SQL and line.
 
         `outer_line` is the line of the user's outermost function from which the statement was run.
         """

@@ -174,8 +174,8 @@ def _window_conditions(group: Group) -> Iterator[str]:
         limit_s = case.arrivals.latency_limit_s
         skipped = "" if limit_s is None else f", skipped when {format_duration(limit_s)} late"
         yield f"open loop, {case.arrivals.spacing} arrivals{skipped}"
-    # After an interruption, cases have fewer trials than requested, and some have a trial more than others.
-    # A case that timed out or met a limit has no median, and is not measured in later passes.
+    # After an interruption, some cases may have 4 trials and others 5: "median of 4 to 5 passes". A case is
+    # left out if a trial of it stopped early, at the timeout or at a limit of SQLite: it has no median.
     done = [run for run in group.runs if run.trials and not run.error and len(run.ended) == len(run.trials)]
     passes = {min(case.repeat, len(run.trials)) for run in done}
     if passes and max(passes) > 1:

@@ -142,7 +142,7 @@ def with_orders(failure: Failure, orders: Sequence[Sighting]) -> Failure:
 
 def _order_text(order: Sighting) -> str:
     traits = order.traits
-    # If both locks have the same line, a function that opens any file took them: the line shows no order.
+    # If a helper such as `begin(file)` took both locks, they have the same line. Show it for the second only.
     is_shown = traits["first_at"] and traits["first_at"] != (traits["at"] or traits["then_at"])
     began = f" ({traits['first_at']})" if is_shown else ""
     then_at = f" ({traits['then_at']})" if traits["then_at"] else ""

@@ -165,12 +165,12 @@ def _calls_after(
     """Return facts for the finding on failures with the same cause: what calls did after a failure.
 
     - "given_up": number of calls that caught the error and returned without a commit
-    - "swallowed_by": names of the functions of these calls; empty if at least as many calls committed after
-      the failure, or if the error ended any call
+    - "swallowed_by": names of the functions of these calls, if more calls gave up in this way than committed
+      after a failure, and no call raised the error; else empty
     - "repeated": whether all calls did their whole work again and committed, so that no work was lost
 
-    `raised` has the names of errors that ended calls. `half_done` has the lines of failed statements after
-    which calls may have repeated only a part of their work.
+    `raised` has the names of errors that ended calls, such as "SQLITE_BUSY". `half_done` has lines such as
+    "bank.py:27": after a failure there, calls may have repeated only a part of their work.
     """
     failures = [failure for failure, _ in kinds]
     given_up = sum(failure.given_up for failure in failures)
@@ -205,10 +205,7 @@ def are_repeated(group: Group) -> bool:
 
 
 def _is_handled(failure: Failure, raised: Container[str]) -> bool:
-    """Return whether the failure is a violated constraint, and the user's code always caught the error.
-
-    `raised` has the names of errors that ended calls.
-    """
+    """Return whether the failure violated a constraint, and its error ended no call (`raised`)."""
     return failure.code & 0xFF == CONSTRAINT and name(failure.code) not in raised
 
 
@@ -229,9 +226,9 @@ def _cause_sort_key(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, i
 def _holder_sentence(group: Group, causes: Container[str | int]) -> str:
     """Return a sentence on the holder, the transaction with the write lock; empty if it is unknown.
 
-    `causes` has the names of the causes of all failures. Three of them show that the holder itself waited,
-    so that its wait must be cured first: LOCK_ORDER (for another file), WAITS_FOR_ITSELF (for its own
-    process) and COMMIT_BEHIND_READER (for a reader).
+    `causes` has the names of the causes of all failures. LOCK_ORDER gives the sentence "Probably
+    the holder itself waited for another file". If the holder's line is unknown, WAITS_FOR_ITSELF and
+    COMMIT_BEHIND_READER give similar sentences.
     """
     if LOCK_ORDER in causes:
         return "Probably the holder itself waited for another file: cure that first."

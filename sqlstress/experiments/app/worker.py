@@ -102,9 +102,9 @@ class AppSource(UserSource):
         """Import the user's file and call @connect. Return a function for each @transaction function.
 
         With --start, which measures @connect itself, return only a function that calls @connect. `directions`
-        has the database's address, `where` is the folder of the trial's database, and `seed` is for the
-        user's random numbers. `bounds` is the shared memory of `PassedRows`, and `states` that of `Openings`.
-        Raises EnvironmentFailure if the file has changed.
+        has the database's address. `where` is the folder of the database. `seed` is for random numbers. All
+        workers share the memory `bounds`, which serves to find rows that a query misses, and the memory
+        `states`, which has the results of @connect. Raises EnvironmentFailure if the file has changed.
         """
         # Imported here: the measurement of sqlstress's own cost does not load these modules.
         from sqlstress.experiments.app.ledger import Ledger
@@ -138,9 +138,10 @@ class AppSource(UserSource):
         ]
 
     def _connect(self, connect: Callable[[], Any], directions: ConnectionInfo, states: Any) -> Any:
-        """Call @connect by `connect` when all workers are ready, and return its result.
+        """Wait until all workers are ready, call @connect by `connect`, and return its result.
 
-        `states` is the shared memory of `Openings`. Raises EnvironmentFailure if @connect fails.
+        All workers share `states`, the memory in which each stores whether its @connect failed. `directions`
+        has the password, which the error's text must not show. Raises EnvironmentFailure if @connect fails.
         """
         from sqlstress.experiments.app.openings import CONNECTED, NOT_CONNECTED, Openings
         from sqlstress.experiments.app.user_file import problem_of
@@ -167,7 +168,7 @@ class AppSource(UserSource):
     def _watch_statements(self, address: str, bounds: Any) -> FailedStatements:
         """Start to watch connections to SQLite, if the target is SQLite. Return the recorder of failures.
 
-        `bounds` is the shared memory of `PassedRows`, the recorder of rows that a query for new rows misses.
+        All workers share the memory `bounds`, which serves to find rows that a query misses.
         """
         from sqlstress.recording.call_costs import CallCosts
         from sqlstress.recording.callers import UserFrames
