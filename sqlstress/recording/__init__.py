@@ -104,3 +104,8 @@ CALL_COST = "call cost"
 """Report topic: number of a function's calls, and sums of their connections, commits and times."""
 MAX_WEIGHT = 1_000_000
 """Maximum weight (relative frequency) of an operation."""
+
+
+def is_passive(sql: str) -> bool:
+    """Return whether a checkpoint waits for no other connection: PRAGMA wal_checkpoint or (PASSIVE)."""
+    return not any(mode in sql.upper() for mode in ("FULL", "RESTART", "TRUNCATE"))

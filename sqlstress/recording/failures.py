@@ -333,11 +333,6 @@ def is_checkpoint(sql: str) -> bool:
     return "wal_checkpoint" in sql or "WAL_CHECKPOINT" in sql
 
 
-def is_passive(sql: str) -> bool:
-    """Return whether a checkpoint waits for no other connection: PRAGMA wal_checkpoint or (PASSIVE)."""
-    return not any(mode in sql.upper() for mode in ("FULL", "RESTART", "TRUNCATE"))
-
-
 def is_busy(rows: Any) -> bool:
     """Return whether the result rows of PRAGMA wal_checkpoint report a busy checkpoint."""
     return bool(rows) and rows[0][0] == 1

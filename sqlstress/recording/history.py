@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, NamedTuple, Protocol
 from weakref import ref
 
-from sqlstress.recording import BLOCK, LONG_HOLD_S, MIN_HOLD_S, RELEASE
+from sqlstress.recording import BLOCK, LONG_HOLD_S, MIN_HOLD_S, RELEASE, is_passive
 from sqlstress.recording.call_costs import CallCosts, Hold, hold_of
 from sqlstress.recording.connections import cursor_steps, has_open_write, is_in_transaction, is_open, pragma
 from sqlstress.recording.failures import (
@@ -28,7 +28,6 @@ from sqlstress.recording.failures import (
     TimedStep,
     is_busy,
     is_checkpoint,
-    is_passive,
     is_write,
     statement_kind,
     transaction_of,

@@ -27,8 +27,8 @@ from sqlstress.recording import (
     SPLIT,
     UNCLOSED,
     UNFETCHED,
+    is_passive,
 )
-from sqlstress.recording.failures import is_passive
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import BUSY, CANTOPEN, CONSTRAINT, ERROR, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
