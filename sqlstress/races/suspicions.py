@@ -283,11 +283,10 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def _is_implicit_begin(begin: TracedStatement, write: TracedStatement) -> bool:
-    return begin.sql.lstrip().upper().startswith("BEGIN") and (begin.transaction, begin.at, begin.spot) == (
-        write.transaction,
-        write.at,
-        write.spot,
-    )
+    is_begin = begin.begins_implicitly and begin.sql.lstrip().upper().startswith("BEGIN")
+    # A BEGIN of the user's code is elsewhere in the code than the write.
+    own, written = (begin.transaction, begin.at, begin.spot), (write.transaction, write.at, write.spot)
+    return is_begin and own == written
 
 
 def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
