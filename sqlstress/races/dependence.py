@@ -107,6 +107,31 @@ def combines(first_stack: Sequence[StackEntry], then_stack: Sequence[StackEntry]
     )
 
 
+def passes_both(
+    first_stack: Sequence[StackEntry], then_stack: Sequence[StackEntry], write_stack: Sequence[StackEntry]
+) -> bool:
+    """Return whether a call that runs a write has the results of two queries as arguments; False if unknown.
+
+    An example is `execute("INSERT ...", (debit, credit))`. The arguments are the stacks of the queries and of
+    the write.
+    """
+    depth = common_depth(first_stack, then_stack)
+    if depth is None or common_depth(then_stack, write_stack) != depth:
+        return False
+    scope = scope_of(write_stack[depth].file, write_stack[depth].line)
+    if scope is None:
+        return False
+    first = Flow(first_stack[depth], ROW, (set(), set()), absence_counts=False)
+    then = Flow(then_stack[depth], ROW, (set(), set()), absence_counts=False)
+    calls = (node for node in nodes(scope) if isinstance(node, ast.Call))
+    return any(
+        contains(call, write_stack[depth].line)
+        and any(map(first.has, arguments_of(call)))
+        and any(map(then.has, arguments_of(call)))
+        for call in calls
+    )
+
+
 def processes_rows(stack: Sequence[StackEntry]) -> bool:
     """Return whether the function that runs a query loops over the rows with `for`; False if unknown.
 

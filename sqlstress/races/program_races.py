@@ -11,7 +11,8 @@ if another process writes between them. This module finds these kinds:
   mode each file has its own snapshot, which begins with the first read of the file. So the transaction may
   see one file before the other transaction's COMMIT, and one file after it.
 - SPLIT_VIEW: a call compares or adds the results of two queries in different transactions, such as the
-  balances of two accounts. Another call writes both tables in one transaction, as a transfer does.
+  balances of two accounts, or stores two sums in another table. Another call writes both tables in one
+  transaction, as a transfer does.
 - STALE_COPY: a call reads a table, and later writes the data to another table, such as a cache, in another
   transaction. By then the data may be old.
 - FOLLOWED_ID: a call stores the last id that it has seen, and later reads the rows with larger ids. If the
@@ -33,7 +34,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 
-from sqlstress.races.dependence import combines
+from sqlstress.races.dependence import combines, passes_both
 from sqlstress.races.guards import guard_between, scope_texts
 from sqlstress.races.protected_writes import held_locks
 from sqlstress.races.suspicions import (
@@ -163,8 +164,6 @@ class TracedProgram:
                     break
 
     def _split_views(self, call: Statements) -> Iterator[Suspicion]:
-        if any(statement.write for statement in call):
-            return
         queries = [statement for statement in call if statement.reads and statement.found is not None]
         for first, then in combinations(queries, 2):
             tables = {frozenset((table, other)) for table in first.reads for other in then.reads}
@@ -172,7 +171,7 @@ class TracedProgram:
                 not first.shares_snapshot(then)
                 and first.runner == then.runner
                 and tables & self._tables_together
-                and combines(first.stack, then.stack)
+                and _combines(call, first, then)
             ):
                 yield Suspicion(SPLIT_VIEW, "", first, then)
                 return
@@ -278,6 +277,26 @@ def _decides(
     absence_counts = bool(changed & conditions(query.sql))
     guard = guard_between(query.stack, statement.stack, read & changed, read, absence_counts)
     return guard is not None and guard.exists
+
+
+def _combines(call: Statements, first: TracedStatement, then: TracedStatement) -> bool:
+    """Return whether a call compares or adds the results of two queries, or stores two sums in another table.
+
+    A call that writes counts only if its writes come after the queries, in transactions that do not use the
+    tables of the queries: otherwise the call may notice that another process has written in between.
+    """
+    writes = [statement for statement in call if statement.write]
+    if not writes:
+        return combines(first.stack, then.stack)
+    transactions = {statement.transaction for statement in writes}
+    used = set().union(*(_used_tables(other) for other in call if other.transaction in transactions))
+    return (
+        first.counts
+        and then.counts
+        and call.index(writes[0]) > call.index(then)
+        and used.isdisjoint({*first.reads, *then.reads})
+        and any(passes_both(first.stack, then.stack, statement.stack) for statement in writes)
+    )
 
 
 # STALE_COPY: a table, such as a cache, has copies of another table's data.

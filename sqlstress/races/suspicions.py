@@ -266,7 +266,7 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and not (query.seeks_drawn and query.found is False)
             and not query.shares_snapshot(statement)
             and write.table in query.reads
-            and (query.runner == statement.runner or not (query.in_background or statement.in_background))
+            and _may_pass_result(query, statement, write)
             and _depends(statement, write, query)
             and _follows(statement, write, query)
             and not renews_token(call, position, index)
@@ -283,11 +283,10 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def _is_implicit_begin(begin: TracedStatement, write: TracedStatement) -> bool:
-    return begin.sql.lstrip().upper().startswith("BEGIN") and (begin.transaction, begin.at, begin.spot) == (
-        write.transaction,
-        write.at,
-        write.spot,
-    )
+    is_begin = begin.begins_implicitly and begin.sql.lstrip().upper().startswith("BEGIN")
+    # A BEGIN of the user's code is elsewhere in the code than the write.
+    own, written = (begin.transaction, begin.at, begin.spot), (write.transaction, write.at, write.spot)
+    return is_begin and own == written
 
 
 def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
@@ -352,6 +351,18 @@ def _extremes(sql: str) -> frozenset[str]:
         return frozenset()
     matches = {column: _EXTREME.fullmatch(value) for column, value in parse_sets(change.sets).items()}
     return frozenset(column for column, match in matches.items() if match and match[1].lower() == column)
+
+
+def _may_pass_result(query: TracedStatement, statement: TracedStatement, write: Write) -> bool:
+    """Return whether the result of a query may reach the thread or task of a write.
+
+    If two threads read and write different rows, each of them probably does its own work.
+    """
+    if query.runner == statement.runner:
+        return True
+    if query.in_background or statement.in_background:
+        return False
+    return write.kind == INSERT or query.summarises or _may_read(query, write)
 
 
 def _may_read(query: TracedStatement, write: Write) -> bool:

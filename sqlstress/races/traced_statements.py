@@ -103,6 +103,8 @@ class TracedStatement(NamedTuple):
     """Whether the statement ran in a background thread, for which the call did not wait."""
     reads: Mapping[Table, frozenset[str]] = {}
     """Columns that the statement reads, by table; count(*) reads the column ""."""
+    begins_implicitly: bool = False
+    """Whether Python's sqlite3 module begins transactions itself: `isolation_level` is not None."""
     in_wal: bool = False
     """Whether all databases of the connection are in WAL mode."""
     write: Write | None = None

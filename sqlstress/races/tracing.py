@@ -339,6 +339,7 @@ class TracedConnection:
             snapshot=self._snapshot,
             runner=self._runner,
             in_background=is_background_thread(),
+            begins_implicitly=getattr(self._connection, "isolation_level", None) is not None,
             locks=self._tracer.files.held_locks(),
             stack=spot.stack,
             script=self._tracer.script,

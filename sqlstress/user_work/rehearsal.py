@@ -26,6 +26,7 @@ from sqlstress.races.old_values import old_values, old_writes, raise_values
 from sqlstress.races.program_races import TracedProgram, repeated_calls
 from sqlstress.races.protected_writes import OwnRows, rows_added_by
 from sqlstress.races.suspicions import (
+    FROM_MEMORY,
     LOST_DATA,
     Suspicion,
     suspicions,
@@ -133,15 +134,31 @@ def rehearse(
             # after the load, and reports those that could not be examined on either copy.
             result += _lost_data(sightings(earlier.calls | earlier.openings, earlier.own_rows))
             examined = {name for name, calls in earlier.calls.items() if calls}
-        result += _old_values(after, Path(folder), pulse, _tables_of(result))
+        result = _with_old_values(result, _old_values(after, Path(folder), pulse, _tables_of(result)))
         if after.is_shared and not result:
             return (Sighting(NOT_REHEARSED, _SHARED, 1),)
         return (*result, *after.unexamined(examined))
 
 
 def _tables_of(observations: tuple[Sighting, ...]) -> set[str]:
-    """Return the tables of the observed races that can lose data."""
-    return {sighting.traits["table"] for sighting in _lost_data(observations)}
+    """Return the tables of the observed races that can lose data, without those of a number in memory."""
+    return {sighting.traits["table"] for sighting in _lost_data(observations) if sighting.what != FROM_MEMORY}
+
+
+def _with_old_values(
+    observations: tuple[Sighting, ...], old_values: tuple[Sighting, ...]
+) -> tuple[Sighting, ...]:
+    """Return all observations, but no number in memory if an old value shows where the number comes from."""
+    explained = {(sighting.traits["transaction"], sighting.traits["table"]) for sighting in old_values}
+    return (
+        *(
+            sighting
+            for sighting in observations
+            if sighting.what != FROM_MEMORY
+            or (sighting.traits["transaction"], sighting.traits["table"]) not in explained
+        ),
+        *old_values,
+    )
 
 
 def _old_values(first: Rehearsal, folder: Path, pulse: Pulse, known: Collection[str]) -> tuple[Sighting, ...]:

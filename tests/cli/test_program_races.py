@@ -27,6 +27,7 @@ def create(database):
             db.execute("CREATE TABLE event (id INTEGER PRIMARY KEY, is_open INTEGER, sold INTEGER)")
             db.execute("INSERT INTO event VALUES (1, 1, 0)")
             db.execute("CREATE TABLE booking (event INTEGER)")
+            db.execute("CREATE TABLE balance (current INTEGER, saved INTEGER)")
             db.execute("CREATE TABLE job (id INTEGER PRIMARY KEY, owner, until DEFAULT 0, done DEFAULT 0)")
             db.executemany("INSERT INTO job (id) VALUES (?)", [(n,) for n in range(5000)])
             db.execute("CREATE TABLE worker (pid INTEGER PRIMARY KEY, calls INTEGER)")
@@ -102,6 +103,14 @@ def {name}(db):
     {use}
     {end}
 """
+STORES = """
+def {name}(db):
+    {begin}
+    (current,) = db.execute("SELECT sum(cents) FROM main.account").fetchone()
+    (saved,) = db.execute("SELECT sum(cents) FROM savings.account").fetchone()
+    db.execute("INSERT INTO balance VALUES (?, ?)", {stored})
+    {end}
+"""
 HEARTBEATS = """
 def heartbeat(db):
     (calls,) = db.execute("SELECT calls FROM worker WHERE pid = ?", (os.getpid(),)).fetchone()
@@ -121,9 +130,23 @@ TRANSACTIONS = (
     SUMS.format(
         name="summed_inside", begin="db.execute('BEGIN IMMEDIATE')", use="current + saved", end="db.commit()"
     ),
+    STORES.format(name="stored", begin="", stored="(current, saved)", end=""),
+    STORES.format(name="stored_one", begin="", stored="(current, 0)", end=""),
+    STORES.format(
+        name="stored_inside",
+        begin="db.execute('BEGIN IMMEDIATE')",
+        stored="(current, saved)",
+        end="db.execute('COMMIT')",
+    ),
     HEARTBEATS,
 )
-WRONG = {"checked_before": SKEW, "deferred": MIXED_VIEW, "key_alone": EXPIRED, "summed": SPLIT_VIEW}
+WRONG = {
+    "checked_before": SKEW,
+    "deferred": MIXED_VIEW,
+    "key_alone": EXPIRED,
+    "summed": SPLIT_VIEW,
+    "stored": SPLIT_VIEW,
+}
 """Race by the name of the transaction that has it."""
 
 

@@ -1017,6 +1017,39 @@ def another_thread_counts(file: str) -> None:
         connection.execute("INSERT INTO hit VALUES ('a', 1)")
 
 
+def _read_stock(file: str) -> int:
+    with opened(file) as connection:
+        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+    return int(stock)
+
+
+def _set_stock(file: str, stock: int) -> None:
+    with opened(file) as connection:
+        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock,))
+
+
+def stock_by_two_threads_wrong(file: str) -> None:
+    with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
+        stock = first.submit(_read_stock, file).result()
+        second.submit(_set_stock, file, stock - 1).result()
+
+
+def _store_tag(file: str, name: str) -> None:
+    with opened(file) as connection:
+        row = connection.execute("SELECT n FROM tag WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            store = "INSERT INTO tag VALUES (?, 7) ON CONFLICT DO UPDATE SET n = excluded.n"
+            connection.execute(store, (name,))
+        else:
+            assert row[0] >= 0
+
+
+def two_threads_store_tags(file: str) -> None:
+    with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
+        first.submit(_store_tag, file, "red").result()
+        second.submit(_store_tag, file, f"blue {time.monotonic_ns()}").result()
+
+
 def two_transactions_wrong(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN")
     ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")

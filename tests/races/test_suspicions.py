@@ -484,6 +484,16 @@ def test_cure_of_a_double_insert_fits_the_search_and_the_transaction(
     assert ("begins a transaction at the first write" in finding.text) == late
 
 
+def test_begin_in_the_same_line_as_the_write_is_not_always_of_python(tmp_path: Path) -> None:
+    """A library such as Django runs BEGIN itself, with isolation_level=None."""
+    program = BOOKS.format(isolation=", isolation_level=None", range="", ignore="").replace(
+        'execute("INSERT  INTO booking VALUES (?, 1)", (room,))',
+        'executescript(f"BEGIN IMMEDIATE; INSERT INTO booking VALUES ({room}, 1); COMMIT")',
+    )
+    (finding,) = findings_of(measured(tmp_path, program), "suspicion")
+    assert (finding.facts["effect"], finding.facts["late"]) == ("double-insert", False)
+
+
 SAVES = """
 @transaction
 def points(db):
