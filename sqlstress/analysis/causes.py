@@ -148,8 +148,8 @@ RULES: tuple[Rule, ...] = (
         "no-timeout",
         (5,),
         Facts(waited="at once", timeout="none"),
-        "The busy timeout was 0 when another connection held the lock.",
-        "Set a busy timeout of some seconds on every connection, before anything else.",
+        "The busy timeout was 0, or a busy handler replaced it, when another connection held the lock.",
+        "Set a busy timeout of some seconds on every connection, before anything else, and no handler.",
     ),
     Rule(
         "read-before-write",

@@ -804,7 +804,7 @@ def pragma_without_effect(
         return (
             f"{statement}{where} had no effect, {plural(count, 'time')}: each write of the call had "
             f"committed by itself, first {write}. The connection is in autocommit mode, such as "
-            "isolation_level=None. Run BEGIN IMMEDIATE before the first write."
+            "isolation_level=None or SQLAlchemy's AUTOCOMMIT. Run BEGIN IMMEDIATE before the first write."
         )
     begun = f" that {began}{f' at {began_at}' if began_at else ''} had begun" if began else ""
     return (

@@ -124,6 +124,18 @@ def _asyncio_futures(executor_future: Any) -> Iterator[Any]:
                 yield cell.cell_contents
 
 
+def is_rollback_after_error(frame: FrameType | None) -> bool:
+    """Return whether a library rolls back because of an error, and not only to reuse a connection.
+
+    `frame` is that of the rollback's caller. Pools of connections also roll back, in a function `reset`.
+    """
+    if sys.exc_info()[1] is None:
+        return False
+    while frame and not frame.f_code.co_name.lstrip("_").startswith("reset"):
+        frame = frame.f_back
+    return frame is None
+
+
 def is_background_thread() -> bool:
     """Return whether the main thread, which calls the user's functions, does not wait for this thread.
 

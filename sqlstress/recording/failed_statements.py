@@ -42,6 +42,7 @@ from sqlstress.recording import (
 from sqlstress.recording.after_calls import LOOK_S, OpenQueries, OpenTransactions, RefusedWrites
 from sqlstress.recording.backups import Backups
 from sqlstress.recording.call_costs import CallCosts, Hold, LongHolds
+from sqlstress.recording.callers import is_rollback_after_error
 from sqlstress.recording.connections import (
     attached_files,
     has_open_statement,
@@ -479,10 +480,13 @@ class FailedStatements:
     def add_idle_end(self, statement: str, frame: FrameType, write: TimedStep) -> None:
         """Record a commit or rollback without effect, because no transaction was open.
 
-        `write` is the call's first write, which SQLite had committed at once in autocommit mode. A commit or
-        rollback that a library calls is not recorded.
+        `write` is the call's first write, which SQLite had committed at once in autocommit mode. If a library
+        ends the transaction, only a rollback after an error is recorded.
         """
-        if at := self.line_text((frame.f_code, frame.f_lasti)):
+        at = self.line_text((frame.f_code, frame.f_lasti))
+        if not at and statement == "ROLLBACK" and is_rollback_after_error(frame):
+            at = self.line_text(self.user_line(frame))
+        if at:
             sql, _, line, *_ = write
             count_kind(self._idle_ends, (statement, at, self._with_line(sql, line)))
 

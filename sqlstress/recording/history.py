@@ -351,11 +351,7 @@ class History:
         """
         if self.is_shared:  # Another thread may have ended the transaction.
             return
-        if statement == "ROLLBACK" and (savepoint := self._released_savepoint()):
-            state, began, line = transaction_of(savepoint, self.refused())
-            if state == "written":
-                transaction = Transaction(state, began, self.recorder.line_text(line))
-                self.recorder.add_split(transaction, RELEASE, self.recorder.user_line(frame))
+        if statement == "ROLLBACK" and self.note_released_savepoint(frame):
             return
         failed = {id(step) for _, step in self._failed}
         writes, was_open_after = [], False
@@ -372,16 +368,38 @@ class History:
         if len(writes) >= (1 if statement == "ROLLBACK" else 2):
             self.recorder.add_idle_end(statement, frame, writes[-1])
 
-    def _released_savepoint(self) -> Sequence[TimedStep]:
-        """Return the steps of the call's last transaction if SAVEPOINT began and RELEASE committed it.
+    def note_released_savepoint(self, frame: FrameType) -> bool:
+        """Record that a rollback came after a RELEASE that had committed; return whether there was a RELEASE.
 
-        Queries after the RELEASE do not count. The result is empty for any other transaction.
+        `frame` is that of the rollback's caller.
+        """
+        savepoint = self._released_savepoint()
+        if not savepoint:
+            return False
+        state, began, line = transaction_of(savepoint, self.refused())
+        if state == "written":
+            transaction = Transaction(state, began, self.recorder.line_text(line))
+            self.recorder.add_split(transaction, RELEASE, self.recorder.user_line(frame))
+        return True
+
+    def _released_savepoint(self) -> Sequence[TimedStep]:
+        """Return the steps of a transaction that SAVEPOINT began and RELEASE committed; empty otherwise.
+
+        It is the call's last transaction; after an error, it may also be an earlier transaction of the call.
+        Queries after the RELEASE do not count.
         """
         steps = [step for step in self.steps if step[3] >= self._costs.begun_s]
-        while steps and not steps[-1][1] and statement_kind(steps[-1][0]) == "read":
-            steps.pop()
-        last = transaction_steps(steps) if steps and words_of(steps[-1][0])[0] == "RELEASE" else []
-        return last if last and words_of(last[0][0])[0] == "SAVEPOINT" else []
+        while steps:
+            while steps and not steps[-1][1] and statement_kind(steps[-1][0]) == "read":
+                steps.pop()
+            transaction = transaction_steps(steps) if steps else []
+            ends = [words_of(step[0])[0] for step in (*transaction[:1], *transaction[-1:])]
+            if ends == ["SAVEPOINT", "RELEASE"]:
+                return transaction
+            if not transaction or sys.exc_info()[1] is None:
+                break
+            del steps[-len(transaction) :]
+        return []
 
     def end_transaction(self) -> None:
         """Report a long hold of the write lock, or a slow write, in the last transaction."""

@@ -266,6 +266,8 @@ def _recorded_end(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
             if caller is not None:
                 history.note_idle_end(statement, sys._getframe(1))
         if name == "ROLLBACK":
+            if connection.in_transaction and sys.exc_info()[1]:
+                history.note_released_savepoint(sys._getframe(1))
             history.note_rollback(connection)
         elif not name:
             history.end_block(connection, sys._getframe(1), is_error=bool(error[0]))

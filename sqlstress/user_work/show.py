@@ -457,7 +457,7 @@ def suspicion_findings(group: Group) -> Iterator[Finding]:
         if suspicion.what in CODES
         and not (suspicion.what == DEFERRED and suspicion.traits.get("then_at") in refused)
     ]
-    suspicions.sort(key=lambda suspicion: suspicion.what in NOTES_ONLY)
+    suspicions.sort(key=lambda suspicion: suspicion.what in (NEEDLESS_LOCK, *NOTES_ONLY))
     checks = [*user_checks(group)]
     failed = any(check.status == "failed" for check in checks)
     for suspicion in suspicions[:MAX_SUSPICIONS]:

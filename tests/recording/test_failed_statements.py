@@ -827,6 +827,22 @@ def test_end_without_a_transaction_is_recorded(
         assert traits["write"] == f"INSERT INTO t VALUES (N) ({Path(__file__).name}:{first})"
 
 
+@pytest.mark.parametrize("is_error", [True, False])
+@pytest.mark.parametrize("mode", ["AUTOCOMMIT", "SERIALIZABLE"])
+def test_rollback_of_a_library_after_an_error_is_recorded(
+    file: Path, recorder: FailedStatements, mode: Any, *, is_error: bool
+) -> None:
+    """Without an error, the library rolls back only to reuse the connection."""
+    engine = sqlalchemy.create_engine(f"sqlite:///{file}", isolation_level=mode)
+    with suppress(ZeroDivisionError), engine.begin() as connection:
+        connection.execute(sqlalchemy.text("INSERT INTO t VALUES (1)"))
+        if is_error:
+            raise ZeroDivisionError
+    engine.dispose()
+    records = [record[1:3] for record in recorder.records() if record[0] == NO_EFFECT]
+    assert records == ([("ROLLBACK", 1)] if is_error and mode == "AUTOCOMMIT" else [])
+
+
 def test_rollback_after_executescript_means_no_autocommit_mode(
     file: Path, recorder: FailedStatements
 ) -> None:

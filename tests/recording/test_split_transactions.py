@@ -155,6 +155,54 @@ def test_release_that_commits_before_a_rollback_is_named(
         assert f"no BEGIN came before: the ROLLBACK at {line} had nothing to undo" in found[0].text
 
 
+NESTED = """
+import sqlalchemy
+from sqlalchemy import text
+from sqlstress import setup, connect, transaction
+
+@setup
+def make(database):
+    with sqlalchemy.create_engine(f"sqlite:///{{database}}").begin() as db:
+        db.execute(text("CREATE TABLE t (n UNIQUE)"))
+
+@connect
+def opened(database):
+    engine = sqlalchemy.create_engine(f"sqlite:///{{database}}", connect_args={{"timeout": 60}})
+    {options}
+    return engine
+
+@transaction
+def work(engine):
+    try:
+        with engine.begin() as db:
+            with db.begin_nested():
+                db.execute(text("INSERT INTO t VALUES (abs(random()))"))
+            with db.begin_nested():
+                db.execute(text("INSERT INTO t VALUES (abs(random()))"))
+                raise KeyError
+    except KeyError:
+        pass
+"""
+BEGINS_FIRST = """
+    @sqlalchemy.event.listens_for(engine, "connect")
+    def connected(connection, _):
+        connection.isolation_level = None
+    @sqlalchemy.event.listens_for(engine, "begin")
+    def begun(connection):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+"""
+
+
+@pytest.mark.parametrize(("options", "is_split"), [("pass", True), (BEGINS_FIRST, False)])
+def test_earlier_release_that_committed_is_named_after_an_error(
+    options: str, tmp_path: Path, *, is_split: bool
+) -> None:
+    report = measured(tmp_path, NESTED.format(options=options), "program.py", concurrency=2, ops=8)
+    found = findings_of(report, "split-transaction")
+    assert bool(found) == is_split
+    assert all("RELEASE committed the SAVEPOINT" in finding.text for finding in found)
+
+
 if sys.version_info >= (3, 12):  # The parameter autocommit is new.
 
     def test_script_that_does_not_commit_first_is_not_named(tmp_path: Path) -> None:
