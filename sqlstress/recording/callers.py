@@ -74,7 +74,7 @@ def current_task() -> Any:
     return None
 
 
-_PATIENCE_S, _LOOK_S = 0.2, 0.0005
+_MAX_LOOKS, _LOOK_S = 200, 0.0005
 
 
 def awaiting_task() -> Any:
@@ -95,20 +95,20 @@ def awaiting_task() -> Any:
         futures += [value for value in values if isinstance(value, asyncio.Future)]
         executor_futures += [value.future for value in values if type(value).__name__ == _WORK_ITEM]
         frame = frame.f_back
-    deadline = time.monotonic() + _PATIENCE_S
-    while True:
+    for _ in range(_MAX_LOOKS):
         # `run_in_executor` may create the asyncio future only after this thread has begun. So if the main
         # thread is still in `run_in_executor` before the search, the search is repeated.
-        is_submitting = executor_futures and "run_in_executor" in waiting_functions(_main_frame())
+        is_submitting = bool(executor_futures) and _is_main_thread_in("run_in_executor")
         awaited = [*futures, *chain.from_iterable(map(_asyncio_futures, executor_futures))]
         unfinished = [future for future in awaited if not future.done()]
         for future in unfinished:
             for task in asyncio.all_tasks(future.get_loop()):
                 if getattr(task, "_fut_waiter", None) is future:
                     return task
-        if not (unfinished or is_submitting) or time.monotonic() > deadline:
-            return None
-        time.sleep(_LOOK_S)
+        if not (unfinished or is_submitting):
+            break
+        time.sleep(_LOOK_S)  # Meanwhile the main thread runs, also on a busy machine.
+    return None
 
 
 _WORK_ITEM = "_WorkItem"
@@ -149,6 +149,13 @@ def is_background_thread() -> bool:
 
 def _main_frame() -> FrameType | None:
     return sys._current_frames().get(threading.main_thread().ident or 0)
+
+
+def _is_main_thread_in(function: str) -> bool:
+    frame = _main_frame()
+    while frame and frame.f_code.co_name != function:
+        frame = frame.f_back
+    return frame is not None
 
 
 def is_abandoned(thread: int) -> bool:

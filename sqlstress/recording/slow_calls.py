@@ -168,7 +168,7 @@ class LockOrders:
         for order, count in self._orders.items():
             first, then = order.files
             traits = {"first": first, "then": then, "first_at": order.first_at, "then_at": order.then_at}
-            yield LOCK_ORDER, order.call, count, "", {**traits, "sql": order.sql, "at": order.at}
+            yield LOCK_ORDER, order.call, count, "", {**traits, "statement": order.sql, "at": order.at}
 
 
 def _locks(history: History, begun_s: float) -> Iterator[TakenLock]:

@@ -130,10 +130,10 @@ def with_orders(failure: Failure, orders: Sequence[Sighting]) -> Failure:
     waited for a.db. The argument `orders` has the observations (LOCK_ORDER) of all calls that waited.
     """
     for order in orders:
-        if (order.traits["sql"], order.traits["at"]) != (failure.sql, failure.at):
+        if (order.traits["statement"], order.traits["at"]) != (failure.sql, failure.at):
             continue
         files = order.traits["first"], order.traits["then"]
-        for other in sorted(orders, key=lambda other: not other.traits["sql"]):
+        for other in sorted(orders, key=lambda other: not other.traits["statement"]):
             if (other.traits["then"], other.traits["first"]) == files:
                 text = ", and ".join(sorted((_order_text(order), _order_text(other))))
                 return failure._replace(facts=replace(failure.facts, other_file=True), orders=text)

@@ -116,7 +116,7 @@ def test_advice_to_repeat_is_left_out_if_all_calls_repeat(repeated: int) -> None
 def lock_order(call: str, *files: str, sql: str = "INSERT", at: str = "a.py:1") -> Sighting:
     """Return the observation of a call that waited for the second of two files."""
     traits = {"first": files[0], "then": files[1], "first_at": "a.py:3", "then_at": "a.py:4"}
-    return Sighting("lock order", call, 1, "", {**traits, "sql": sql, "at": at})
+    return Sighting("lock order", call, 1, "", {**traits, "statement": sql, "at": at})
 
 
 @pytest.mark.parametrize(
