@@ -193,7 +193,7 @@ BEGINS_FIRST = """
 """
 
 
-@pytest.mark.parametrize(("options", "is_split"), [("pass", True), (BEGINS_FIRST, False)])
+@pytest.mark.parametrize(("options", "is_split"), [("pass", True), thorough(BEGINS_FIRST, False)])
 def test_earlier_release_that_committed_is_named_after_an_error(
     options: str, tmp_path: Path, *, is_split: bool
 ) -> None:
