@@ -153,7 +153,7 @@ class Ranking:
 
     def _part(self, part: str, named: Mapping[str, Run], tested: PairwiseTests) -> Finding:
         leads = [self._lead(named, tested)]
-        others = {name: run for name, run in named.items() if name.split()[0] != self.special}
+        others = {name: run for name, run in named.items() if name.partition(" ")[0] != self.special}
         if others and not {*leads[0].names} <= {*others}:
             leads.append(self._lead(others, tested, self.special))
         return Finding(sentences.fastest, part=part, leads=tuple(leads))

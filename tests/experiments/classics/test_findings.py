@@ -63,6 +63,13 @@ def names(lead: Fastest) -> set[str]:
     return {*lead.names}
 
 
+def test_method_without_a_name_in_an_edited_report_is_compared() -> None:
+    nameless = insert("1b1", 500)
+    case = replace(nameless.case, spec=replace(nameless.case.spec, name=""))
+    known = leads(replace(nameless, case=case), insert("BLK", 100))
+    assert [[names(lead) for lead in found] for found in known.values()] == [[{""}]]
+
+
 def test_example_names_the_fastest_methods() -> None:
     runs = methods_report().runs
     assert facts(*runs, noise=0.01).keys() == {"fastest", "method-limit"}
