@@ -1406,7 +1406,7 @@ def split_transaction(*, at: str, count: int, began_at: str | None = None, way: 
         savepoint = f"the SAVEPOINT of {began_at}" if began_at else "a SAVEPOINT"
         rollback = f"the ROLLBACK at {at}" if at else "the later ROLLBACK"
         return (
-            f"RELEASE committed {savepoint}, because no BEGIN came before: {rollback} had nothing to undo "
+            f"RELEASE committed {savepoint}, because no BEGIN came before: {rollback} did not undo it "
             f"({plural(count, 'time')}). BEGIN first. In SQLAlchemy, begin_nested needs "
             'isolation_level=None, and an event "begin" with BEGIN.'
         )

@@ -31,7 +31,7 @@ Fekete et al., Making Snapshot Isolation Serializable, ACM TODS 30 (2005).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 
 from sqlstress.races.dependence import combines, passes_both
@@ -50,7 +50,7 @@ from sqlstress.races.suspicions import (
     Suspicion,
 )
 from sqlstress.races.touched import conditions
-from sqlstress.races.traced_statements import DELETE, INSERT, OVERWRITE, UPDATE, Table, TracedStatement, Write
+from sqlstress.races.traced_statements import DELETE, INSERT, OVERWRITE, UPDATE, Table, TracedStatement
 
 Statements = Sequence[TracedStatement]
 
@@ -84,8 +84,9 @@ class TracedProgram:
         self._tables_together = _tables_written_together(calls)
         self._changed = _changed_by_readers(calls)
         self._copies = copies(calls)
-        self._ids, self._deletes = _reused_ids(calls), _deletes(calls)
-        self._inserts = _inserts(calls)
+        self._ids = _reused_ids(calls)
+        self._deletes = _first_writes(calls, (DELETE,))
+        self._inserts = _first_writes(calls, (INSERT, OVERWRITE))
 
     def suspicions(self, call: Statements) -> Iterator[Suspicion]:
         """Yield the possible races of `call` with the other calls of the program."""
@@ -145,7 +146,8 @@ class TracedProgram:
 
     def _adds_rows_before(self, table: Table, order_by: str) -> bool:
         """Return whether an INSERT can add a row before the last row of a query with this ORDER BY clause."""
-        write = self._inserts.get(table)
+        insert = self._inserts.get(table)
+        write = insert.write if insert else None
         words = {word.lower() for word in _NAMES.findall(order_by)}
         is_by_new_id = write and write.numbered and words & write.keys[0] and "desc" not in words
         return bool(write and order_by and not is_by_new_id)
@@ -190,17 +192,12 @@ def _reused_ids(calls: Iterable[Statements]) -> dict[Table, frozenset[str]]:
     }
 
 
-def _deletes(calls: Iterable[Statements]) -> dict[Table, TracedStatement]:
-    deletes: dict[Table, TracedStatement] = {}
+def _first_writes(calls: Iterable[Statements], kinds: Collection[str]) -> dict[Table, TracedStatement]:
+    writes: dict[Table, TracedStatement] = {}
     for statement in (statement for call in calls for statement in call):
-        if statement.write and statement.write.kind == DELETE:
-            deletes.setdefault(statement.write.table, statement)
-    return deletes
-
-
-def _inserts(calls: Iterable[Statements]) -> dict[Table, Write]:
-    writes = (statement.write for call in calls for statement in call)
-    return {write.table: write for write in writes if write and write.kind in (INSERT, OVERWRITE)}
+        if statement.write and statement.write.kind in kinds:
+            writes.setdefault(statement.write.table, statement)
+    return writes
 
 
 def _offset(page: re.Match[str]) -> int:

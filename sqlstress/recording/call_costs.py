@@ -132,8 +132,8 @@ class LongHolds:
         """Add a long hold of the write lock by a transaction.
 
         If the transaction's first statement took the lock, `at` is its line and `began_at` is "". Otherwise
-        `at` is "", and `began_at` is the line that began the transaction. `work` is UNFETCHED if the hold was
-        long because not all rows of a write with RETURNING were fetched, else "".
+        `at` is "", and `began_at` is the line that began the transaction. `work` is UNFETCHED, or
+        CHECKPOINT (then `hold` is the checkpoint itself), or "" for any other reason.
         """
         kind = (short_sql(hold.sql), at, began_at, work)
         if kind in self._kinds or len(self._kinds) < MAX_KINDS:

@@ -269,11 +269,10 @@ class History:
 
     def _is_followed(self, sql: str, parameters: Any, frame: FrameType) -> bool:
         """Examine a query for new rows, or an INSERT. Return whether its next runs must be examined, too."""
-        connection = self.connection() if self._is_sqlite3 else None
-        return connection is not None and self.recorder.passed_rows.note(
+        return self.recorder.passed_rows.note(
             sql,
             parameters,
-            connection,
+            self.connection(),
             lambda: self.recorder.line_text(self.recorder.user_line(frame)),
             _ordinary,
         )
@@ -374,7 +373,7 @@ class History:
         `frame` is that of the rollback's caller.
         """
         savepoint = self._released_savepoint()
-        if not savepoint:
+        if not savepoint or self.is_shared:
             return False
         state, began, line = transaction_of(savepoint, self.refused())
         if state == "written":
@@ -385,18 +384,19 @@ class History:
     def _released_savepoint(self) -> Sequence[TimedStep]:
         """Return the steps of a transaction that SAVEPOINT began and RELEASE committed; empty otherwise.
 
-        It is the call's last transaction; after an error, it may also be an earlier transaction of the call.
-        Queries after the RELEASE do not count.
+        It is the call's last transaction. After an error, it may also be an earlier transaction: a library
+        that rolls back its transaction wants to undo all that came after its last BEGIN or COMMIT.
         """
         steps = [step for step in self.steps if step[3] >= self._costs.begun_s]
         while steps:
-            while steps and not steps[-1][1] and statement_kind(steps[-1][0]) == "read":
-                steps.pop()
-            transaction = transaction_steps(steps) if steps else []
-            ends = [words_of(step[0])[0] for step in (*transaction[:1], *transaction[-1:])]
-            if ends == ["SAVEPOINT", "RELEASE"]:
+            if not steps[-1][1] and statement_kind(steps[-1][0]) == "read":
+                steps.pop()  # Queries after the RELEASE do not count.
+                continue
+            transaction = transaction_steps(steps)
+            first, last = (words_of(transaction[place][0])[0] for place in (0, -1))
+            if (first, last) == ("SAVEPOINT", "RELEASE"):
                 return transaction
-            if not transaction or sys.exc_info()[1] is None:
+            if first == "BEGIN" or last in ("COMMIT", "END") or sys.exc_info()[1] is None:
                 break
             del steps[-len(transaction) :]
         return []

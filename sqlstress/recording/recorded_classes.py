@@ -77,7 +77,7 @@ def apsw_cursor(base: Any, history: History) -> Any:
 
 
 def apsw_connection(base: Any) -> Any:
-    """Return a subclass of an apsw connection's class that records blob handles.
+    """Return a subclass of an apsw connection's class that records blob handles and checkpoints.
 
     Its instances have the attribute `_sqlstress`, which must be set to their history.
     """
@@ -135,13 +135,12 @@ def _recorded_checkpoint(call: Callable[..., Any]) -> Callable[..., Any]:
         statement = f"PRAGMA wal_checkpoint({('PASSIVE', 'FULL', 'RESTART', 'TRUNCATE')[mode]})"
         caller = history.begin(connection, begun)
         try:
-            frames = call(connection, dbname, mode)
+            return call(connection, dbname, mode)
         except Exception as error:
             history.fail(error, statement, caller, begun)
             raise
         finally:
-            history.note_wait_of_checkpoint((statement, False, caller, begun, perf_counter()))
-        return frames
+            history.note_wait_of_checkpoint((statement, caller is None, caller, begun, perf_counter()))
 
     return wal_checkpoint
 

@@ -161,8 +161,8 @@ def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding
 def own_hold_findings(group: Group) -> Iterator[Finding]:
     """Yield findings on transactions of the user's own code that held the write lock for long.
 
-    The reason is a slow write, a write with unfetched rows, or work outside of SQLite. A transaction with a
-    single long hold is left out: the hold may be an accident of a busy machine.
+    The reason is a slow write, a write with unfetched rows, a checkpoint that waits, or work outside of
+    SQLite. A single long hold of a statement is left out: it may be an accident of a busy machine.
     """
     failures = failures_of(group)
     waited_for = {failure.held_since for failure in failures}

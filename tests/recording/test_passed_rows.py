@@ -6,7 +6,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 
 import sqlstress
@@ -32,7 +34,7 @@ def connection(file: Path, recorder: FailedStatements) -> Iterator[sqlite3.Conne
 
 
 def passed(
-    connection: sqlite3.Connection,
+    connection: Any,
     recorder: FailedStatements,
     bounds: Sequence[object],
     values: Sequence[object],
@@ -64,6 +66,14 @@ def test_row_below_a_bound_that_a_reader_used_is_passed_over(
 ) -> None:
     passed_over = passed(connection, recorder, [0, 1.5, 2.5, 3.5], [3.25, 3.4, 3.6], read, insert)
     assert passed_over == [(2, "created")]
+
+
+def test_rows_of_apsw_are_compared_too(file: Path, recorder: FailedStatements) -> None:
+    recorder.passed_rows.share(shared_array("q", bounds_words(1)), 1)
+    with closing(apsw.Connection(str(file))) as connection:
+        connection.execute("CREATE TABLE event (id INTEGER PRIMARY KEY, created)")
+        connection.execute("INSERT INTO event (created) VALUES (1.5), (2.5), (3.5)")
+        assert passed(connection, recorder, [0, 1.5, 2.5, 3.5], [3.4, 3.6]) == [(1, "created")]
 
 
 def test_texts_are_compared_as_texts(connection: sqlite3.Connection, recorder: FailedStatements) -> None:

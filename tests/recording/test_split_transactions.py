@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import sqlstress
+from sqlstress.engine.loop import FOREVER_NS, Window
+from sqlstress.recording import SPLIT
+from sqlstress.recording.failed_statements import FailedStatements
 from tests.own_app import findings_of, line_of, measured
 from tests.rows import thorough
 
@@ -152,7 +157,7 @@ def test_release_that_commits_before_a_rollback_is_named(
     assert bool(found) == is_split
     if is_split:
         line = f"program.py:{line_of(text, 'db.rollback')}"
-        assert f"no BEGIN came before: the ROLLBACK at {line} had nothing to undo" in found[0].text
+        assert f"no BEGIN came before: the ROLLBACK at {line} did not undo it" in found[0].text
 
 
 NESTED = """
@@ -191,6 +196,28 @@ BEGINS_FIRST = """
     def begun(connection):
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 """
+
+
+@pytest.mark.parametrize("between", ["", "COMMIT", "BEGIN"])
+def test_savepoint_before_another_transaction_is_no_part_of_it(
+    between: str, file: Path, recorder: FailedStatements
+) -> None:
+    recorder.failures.window = Window(0, 0, FOREVER_NS)
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("SAVEPOINT part")
+        db.execute("INSERT INTO t VALUES (1)")
+        db.execute("RELEASE part")
+        if between == "COMMIT":
+            db.commit()
+        if between == "BEGIN":
+            db.execute("BEGIN")
+        db.execute("INSERT INTO t VALUES (2)")
+        try:
+            raise KeyError
+        except KeyError:
+            db.rollback()
+    found = [record for record in recorder.records() if record[0] == SPLIT]
+    assert bool(found) == (between == "")
 
 
 @pytest.mark.parametrize(("options", "is_split"), [("pass", True), thorough(BEGINS_FIRST, False)])
