@@ -74,7 +74,7 @@ def current_task() -> Any:
     return None
 
 
-_MAX_LOOKS, _LOOK_S = 200, 0.0005
+_MAX_LOOKS, _BACKGROUND_LOOKS, _LOOK_S = 200, 20, 0.0005
 
 
 def awaiting_task() -> Any:
@@ -139,12 +139,17 @@ def is_rollback_after_error(frame: FrameType | None) -> bool:
 def is_background_thread() -> bool:
     """Return whether the main thread, which calls the user's functions, does not wait for this thread.
 
-    The main thread does not wait if it runs other code, or is only starting a thread.
+    The main thread does not wait if it runs other code, or is only starting a thread. It may begin to wait a
+    little later than this thread runs, so the search is repeated.
     """
     if threading.current_thread() is threading.main_thread():
         return False
-    names = waiting_functions(_main_frame())
-    return not names or names[-1] in STARTING_FUNCTIONS
+    for _ in range(_BACKGROUND_LOOKS):
+        names = waiting_functions(_main_frame())
+        if names and names[-1] not in STARTING_FUNCTIONS:
+            return False
+        time.sleep(_LOOK_S)
+    return True
 
 
 def _main_frame() -> FrameType | None:

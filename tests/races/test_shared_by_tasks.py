@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import sqlstress
+from sqlstress.recording.callers import is_background_thread
 from tests.own_app import findings_of
 from tests.rows import thorough
 
@@ -178,3 +180,17 @@ def test_transaction_of_a_cancelled_task_is_left_open(tmp_path: Path) -> None:
 
 def test_transaction_of_a_cancelled_task_that_rolls_back_is_not_left_open(tmp_path: Path) -> None:
     assert left_open(tmp_path, "True") == []
+
+
+def test_thread_is_awaited_if_the_main_thread_waits_a_little_later() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert not pool.submit(is_background_thread).result()
+
+
+def test_thread_is_in_the_background_while_the_main_thread_runs_other_code() -> None:
+    answers: list[bool] = []
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: answers.append(is_background_thread()))
+        while not answers:
+            pass
+    assert answers == [True]
