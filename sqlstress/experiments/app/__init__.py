@@ -43,8 +43,8 @@ INSIDE = "inside: "
 PENDING_ROLLBACK = "sqlalchemy.exc.PendingRollbackError"
 BROKEN_TRANSACTION = "django.db.transaction.TransactionManagementError"
 """Class names of exceptions that libraries raise if code uses a transaction after an error in it."""
-DECLARED = "off, declared"
-"""Value of the fact "foreign_keys" if the PRAGMA is off, but tables declare foreign keys."""
+BROKEN = "off, broken"
+"""Value of the fact "foreign_keys" if the PRAGMA is off, and rows refer to rows that do not exist."""
 
 
 def is_trial_database(database: str) -> bool:

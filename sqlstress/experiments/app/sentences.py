@@ -75,7 +75,7 @@ def call_cost(
 
 
 def foreign_keys(*, ignored: bool = False) -> str:
-    off = "Tables declare foreign keys, but foreign keys are off"
+    off = "Rows refer to rows that do not exist, because foreign keys are off"
     if ignored:
         return f"{off}: PRAGMA foreign_keys ran in a transaction, where it has no effect."
     return f"{off}: REFERENCES and ON DELETE do nothing. Run PRAGMA foreign_keys=ON in each connection."

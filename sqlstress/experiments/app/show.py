@@ -22,9 +22,9 @@ from sqlstress.analysis.wording import listing, percent
 from sqlstress.experiments.app import (
     BEGINNING,
     BEGINS,
+    BROKEN,
     BROKEN_TRANSACTION,
     CONNECTION,
-    DECLARED,
     EXCEPTION,
     HERE,
     INSIDE,
@@ -241,7 +241,7 @@ def setting_findings(group: Group) -> Iterator[Finding]:
         yield Finding(sentences.journal_mode, on_disk=True)
     if any(traits.get("synchronous") == "off" for traits in here):
         yield Finding(sentences.synchronous_off)
-    if any(traits.get("foreign_keys") == DECLARED for traits in here):
+    if any(traits.get("foreign_keys") == BROKEN for traits in here):
         ignored = any("foreign_keys" in sighting.what.lower() for sighting in sightings(group, NO_EFFECT))
         yield Finding(sentences.foreign_keys, ignored=ignored)
     settings = {

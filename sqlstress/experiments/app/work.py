@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 from sqlstress.engine.proofs import examined
 from sqlstress.errors import EnvironmentFailure, Interrupted, error_message
 from sqlstress.experiments.app import (
+    BROKEN,
     CONNECTION,
-    DECLARED,
     HERE,
     SESSION,
     SHARED,
@@ -57,7 +57,8 @@ _UNUSED = (
     "processes that they fork are not watched"
 )
 _DELETED = (LOST_LOCKS, DELETED)
-_KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT 1"
+_ORPHAN = "SELECT 1 FROM pragma_foreign_key_check LIMIT 1"
+"""Query for a row that refers to a row that does not exist."""
 
 
 class AppWork(UserWork):
@@ -141,7 +142,7 @@ class AppWork(UserWork):
         trial = super().complete(trial, pulse)
         if self.case.server:
             return trial
-        sightings = self._mark_declared_keys(trial.sightings, pulse)
+        sightings = self._mark_broken_keys(trial.sightings, pulse)
         return replace(trial, sightings=self._with_opening_time(sightings, pulse))
 
     def _with_opening_time(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
@@ -174,8 +175,8 @@ class AppWork(UserWork):
             return {}
         return {"objects": str(objects), "least_opening_s": f"{min(times_s):.6g}"}
 
-    def _mark_declared_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the observations; mark connections that do not check declared foreign keys.
+    def _mark_broken_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
+        """Return the observations; mark connections without foreign keys if rows violate declared keys.
 
         The parent process reads the schema: if a worker did, closing the file would release the user's locks.
         """
@@ -185,14 +186,14 @@ class AppWork(UserWork):
             if sighting.topic == CONNECTION
             and (sighting.traits["database"], sighting.traits["foreign_keys"]) == (HERE, "off")
         ]
-        if not without_keys or not self._declares_keys(pulse):
+        if not without_keys or not self._breaks_keys(pulse):
             return tuple(sightings)
-        return _with_traits(sightings, without_keys, {"foreign_keys": DECLARED})
+        return _with_traits(sightings, without_keys, {"foreign_keys": BROKEN})
 
-    def _declares_keys(self, pulse: Pulse) -> bool:
+    def _breaks_keys(self, pulse: Pulse) -> bool:
         try:
             with self.place.reading(pulse) as reader:
-                return bool(reader.rows(_KEYS))
+                return bool(reader.rows(_ORPHAN))
         except Interrupted:
             raise
         except Exception:

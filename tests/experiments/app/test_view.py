@@ -38,7 +38,7 @@ UNWISE: dict[str, dict[str, str]] = {
     "a rollback journal": {"journal_mode": "delete"},
     "a journal in memory": {"journal_mode": "memory"},
     "no sync": {"synchronous": "off"},
-    "foreign keys that are off": {"foreign_keys": "off, declared"},
+    "foreign keys that are off": {"foreign_keys": "off, broken"},
     "another database": {"database": "/tmp/a.db"},
 }
 
