@@ -412,6 +412,11 @@ def _used_result(between: TracedStatement, query: TracedStatement, later: Write)
     return (is_same or not is_other) and _depends(between, write, query)
 
 
+def _place(statement: TracedStatement) -> tuple[str, int, list[tuple[int, int]]]:
+    """Return the position in the user's code that ran a statement, with the positions of its callers."""
+    return statement.at, statement.spot, [(entry.line, entry.instruction) for entry in statement.stack]
+
+
 def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
     columns = query.reads[write.table]
     if write.kind == UPDATE:
@@ -419,9 +424,7 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
     if write.kind == DELETE:
         # If a single call of a library runs both the query and the DELETE, the user's code gets the deleted
         # row, not the row count. But the library may check the row count (`insists`).
-        is_counted = write.insists or (
-            write.counted and (query.at, query.spot) != (statement.at, statement.spot)
-        )
+        is_counted = write.insists or (write.counted and _place(query) != _place(statement))
         if query.counts and not _SELECTS.search(statement.sql):
             # A count does not give the key of the row to delete. The DELETE depends on the count only if a
             # guard tests it, for example to keep the last row.

@@ -208,7 +208,7 @@ class RefusedWrites:
         self._busy: dict[Kind, float] = {}
         """Time of the last SQLITE_BUSY of each kind in the current call, by `perf_counter`.
 
-        The failed statements are BEGIN, COMMIT and writes.
+        The failed statements are BEGIN, COMMIT, reads and writes.
         """
         self._refused = Counter[tuple[str, str]]()
         """Number of refused writes of the current call after which the call may do work twice.
@@ -236,7 +236,7 @@ class RefusedWrites:
         """
         sql, was_open, *_ = history.steps[-1]
         is_busy = kind.code & 0xFF == BUSY
-        if is_busy and statement_kind(sql) in ("begin", "write", "commit"):
+        if is_busy and statement_kind(sql) in ("begin", "read", "write", "commit"):
             self._busy[kind] = perf_counter()
         if is_busy and statement_kind(sql) == "commit":
             self._open_commits.append((history, history.steps[-1], kind.at))
@@ -269,6 +269,10 @@ class RefusedWrites:
 
     def _note_busy(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
         for kind, failed_s in self._busy.items() if returned else ():
+            if statement_kind(kind.sql) == "read":
+                if any(history.has_run_since(kind.sql, failed_s) for history in histories):
+                    self._failures.end_call(call, kind, is_repeated=True)
+                continue  # A read that is given up loses no work.
             is_repeated = any(history.has_committed_since(failed_s) for history in histories)
             self._failures.end_call(call, kind, is_repeated=is_repeated)
         self._busy.clear()

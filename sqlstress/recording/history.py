@@ -29,6 +29,7 @@ from sqlstress.recording.failures import (
     is_busy,
     is_checkpoint,
     is_write,
+    short_sql,
     statement_kind,
     transaction_of,
     transaction_steps,
@@ -576,6 +577,16 @@ class History:
             if (ends or (is_write(sql) and not was_open)) and id(step) not in failed:
                 return True
         return False
+
+    def has_run_since(self, sql: str, time_s: float) -> bool:
+        """Return whether a statement with the shortened text `sql` succeeded after `time_s`.
+
+        `time_s` is a time of `perf_counter`, in seconds.
+        """
+        failed = {id(step) for _, step in self._failed}
+        return any(
+            step[3] >= time_s and short_sql(step[0]) == sql and id(step) not in failed for step in self.steps
+        )
 
     def refused(self) -> set[int]:
         """Return the `id()` of each of the last statements that failed, perhaps because it got no lock.

@@ -138,6 +138,16 @@ def pop_counted(connection: sqlite3.Connection) -> None:
         connection.execute("INSERT INTO hit VALUES ('popped', 0)")
 
 
+def _rows(connection: sqlite3.Connection, sql: str, *parameters: int) -> list[tuple[int]]:
+    return connection.execute(sql, parameters).fetchall()
+
+
+def pop_counted_behind_a_helper(connection: sqlite3.Connection) -> None:
+    ((job,),) = _rows(connection, FIRST)
+    if _rows(connection, "DELETE FROM job WHERE id = ? RETURNING id", job):
+        connection.execute("INSERT INTO hit VALUES ('popped', 0)")
+
+
 def pop_refused_by_a_library(connection: sqlite3.Connection) -> None:
     (job,) = Dictionary(connection).popitem()
     assert job

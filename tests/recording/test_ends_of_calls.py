@@ -13,6 +13,7 @@ import sqlalchemy
 
 from sqlstress.recording import (
     CALL_COST,
+    FAILED_STATEMENT,
     LEFT_OPEN,
     LOST_LOCKS,
     NOT_COMMITTED,
@@ -103,6 +104,23 @@ def test_repeated_transaction_is_found(
         begin(connection)
         connection.execute("COMMIT")
     assert counts(recorder, REPEATED) == [("work", 1)]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_read_counts_as_repeated_only_if_it_ran_again(
+    file: Path, recorder: FailedStatements, *, again: bool
+) -> None:
+    with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        with closing(sqlite3.connect(file, isolation_level=None)) as other, call(recorder):
+            other.execute("BEGIN EXCLUSIVE")
+            with pytest.raises(sqlite3.OperationalError):
+                connection.execute("SELECT * FROM t")
+            other.execute("COMMIT")
+            if again:
+                connection.execute("SELECT * FROM t").fetchall()
+    ((_, _, _, _, traits),) = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    assert (traits["repeated_calls"], traits["given_up"]) == (str(int(again)), "0")
 
 
 def store(connection: sqlite3.Connection, keys: Sequence[int], *, again: bool = False) -> None:
