@@ -197,11 +197,6 @@ def _percent_cell(share: float) -> str:
     return f"{100 * share:.1f}%" if share < 1000 else f"{100 * share:.0e}%"
 
 
-def _retries(trial: Trial) -> str | None:
-    counts = [count for count in (trial.busy, trial.busy_snapshot) if count is not None]
-    return blocks.count_cell(sum(counts)) if counts else None
-
-
 _PICKS = case_table.kind_latency("picks")
 _LATENCY = f"{blocks.PERCENTILES} of the transactions took at most this long"
 
@@ -224,12 +219,6 @@ def _time_columns(rows: Sequence[Row]) -> Iterator[Column[Row]]:
     yield replace(case_table.ROWS_PER_S, leaves=None)
     yield case_table.percentile_column("p50", _PICKS, meaning=_LATENCY, leaves=20)
     yield case_table.percentile_column("p99", _PICKS, meaning=_LATENCY)
-    yield Column(
-        "retries",
-        cell=case_table.trial_cell(_retries),
-        meaning="retries: BUSY results that SQLite's own waiting did not avoid",
-        leaves=30,
-    )
 
 
 SPACE_COLUMNS: tuple[Column[Row], ...] = (
