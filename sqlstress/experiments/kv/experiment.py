@@ -180,7 +180,7 @@ def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
     return "python" if lacking else "native"
 
 
-WINDOW_S, PASSES = 0.2, 10
+WINDOW_S, PASSES = 0.25, 8
 """Default length of a measured window, in seconds, and default number of trials per case."""
 
 OPERATION_S, KEY_S, BUCKET_S = 150e-6, 0.3e-6, 1e-3

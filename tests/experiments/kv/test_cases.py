@@ -90,7 +90,7 @@ def refused(given: dict[str, Any]) -> str:
 
 LOOP = "python" if native_unavailable("sqlite3") else "native"
 """Loop of a load without an option for it, on this system."""
-PLANNED_ONE = Case(duration_s=0.2, warmup_s=0.03, repeat=10, spec=Load(loop=LOOP))
+PLANNED_ONE = Case(duration_s=0.25, warmup_s=0.03, repeat=8, spec=Load(loop=LOOP))
 """Case planned without options, except for processes and seed."""
 
 
