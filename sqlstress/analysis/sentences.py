@@ -541,7 +541,8 @@ _SUSPICIONS = {
     "whole-row": (
         "{cause} of a lost update: {name} changes a row of {table}, and writes back other columns as it has "
         "read them: {kept}. {steps} Another process can change these in between. Write only the changed "
-        "columns, such as save(only=[...]), or read after BEGIN IMMEDIATE."
+        "columns, such as save(only=[...]) in Peewee or save(update_fields=[...]) in Django, or read after "
+        "BEGIN IMMEDIATE."
     ),
     "double-insert": (
         "{cause} of a double insert: {name} finds no row in {table}, and inserts it in another transaction. "
@@ -690,6 +691,11 @@ _SUSPICIONS = {
         "{cause} of lost rows in {table}: {name} replaces a row, which deletes the old row, and ON DELETE "
         "applies to the rows that refer to it{use}. Use INSERT ... ON CONFLICT DO UPDATE."
     ),
+    "skipped-trigger": (
+        "{cause} of wrong data from triggers: {name} replaces rows of {table}, and SQLite deletes the old "
+        "row without the DELETE triggers, because recursive_triggers is off{use}. Use INSERT ... ON CONFLICT "
+        "DO UPDATE, or run PRAGMA recursive_triggers=ON in each connection."
+    ),
     "connection-mixed": (
         "{cause} of half transactions: threads or tasks of {name} share a connection, and one writes in the "
         "transaction of another. {steps} Use a lock for each transaction, or a connection for each task."
@@ -814,11 +820,14 @@ def pragma_without_effect(
 
 
 @causal
-def deferred_upgrade(*, first: TracedStep | None = None, then: TracedStep | None = None) -> str:
+def deferred_upgrade(
+    *, first: TracedStep | None = None, then: TracedStep | None = None, repeated: bool = False
+) -> str:
     steps = f" First {_step(first)}, then {_step(then)}." if first and then else ""
+    after = " No call failed because of it, so the change only saves time." if repeated else ""
     return (
         f"Transactions begin DEFERRED, read, and then write.{steps} If another process wrote meanwhile, "
-        'SQLite returns "database is locked" at once, whatever the timeout is. Use BEGIN IMMEDIATE.'
+        f'SQLite returns "database is locked" at once, whatever the timeout is. Use BEGIN IMMEDIATE.{after}'
     )
 
 
@@ -1345,6 +1354,24 @@ def wal_growth(
         f"{grew} Readers or a large transaction caused it, and have ended: at the end "
         f"{plural(live_frames, 'frame')} of the file's {size(end_bytes)} were in use. The space is reused; "
         "wal_checkpoint(TRUNCATE) or journal_size_limit shrinks the file."
+    )
+
+
+@causal
+def half_done(*, calls: Sequence[str]) -> str:
+    return (
+        f"Each call of {listing(calls)} commits several times, and the check fails only under load. Probably "
+        "it sees the work between two commits, as other processes do. Put all writes of a call into one "
+        "transaction."
+    )
+
+
+@causal
+def wal_hook(*, at: str, frames: int) -> str:
+    return (
+        f"The WAL hook{f' set at {at}' if at else ''} replaces SQLite's automatic checkpoints, and no "
+        f"checkpoint ran: the WAL had up to {plural(frames, 'frame')}, and grows on. Call wal_checkpoint in "
+        "the hook, such as from 1,000 frames on, or leave out the hook."
     )
 
 

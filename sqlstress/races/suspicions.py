@@ -74,7 +74,7 @@ UNREAD_COUNT, SECONDS = "unread-row-count", "time-in-seconds"
 LAST_ROW, REUSED_ID = "last-row", "reused-id"
 OLD_ID, RESET, CASCADE = "id-of-another-row", "reset-column", "replaced-parent"
 UNREAD_VERSION, UNREAD_ROWS, EXPIRED = "unread-version", "unread-rows", "expired-lease"
-NULL_KEY = "null-in-conflict-key"
+NULL_KEY, SKIPPED_TRIGGER = "null-in-conflict-key", "skipped-trigger"
 """Kinds of suspicions about SQL that only seems to prevent a race, which `weak_checks` describes.
 
 For example, UNREAD_COUNT: `UPDATE ... WHERE state = 'queued'` changes no row, but the code goes on.
@@ -111,7 +111,7 @@ Without any of these, the effect is a lost update.
 LOST_DATA = (
     *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, SPLIT_VIEW, EXPIRED, FROM_MEMORY, OLD_VALUE, UNREAD_ROWS),
     *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, FOLLOWED_ID, OLD_ID, RESET, CASCADE, UNREAD_VERSION),
-    *(OFFSET_PAGES, NULL_KEY),
+    *(OFFSET_PAGES, NULL_KEY, SKIPPED_TRIGGER),
 )
 """Kinds of suspicions in which the race can lose data or write wrong data."""
 NOTES_ONLY = (MAYBE_GUARDED,)
@@ -430,7 +430,9 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
             # guard tests it, for example to keep the last row.
             guard = guard_between(query.stack, statement.stack, columns, columns, absence_counts=False)
             return not is_counted and (guard is None or guard.exists)
-        return query.found is not False and not is_counted
+        # A row that is drawn at random is no job that must be done only once.
+        is_drawn = "random()" in query.sql.lower()
+        return query.found is not False and not is_counted and not is_drawn
     if write.kind == OVERWRITE and not is_new(write):
         # If the query found no row, the INSERT OR REPLACE probably loses nothing: another process may have
         # added the row since, but from the same data, as in a cache.

@@ -43,6 +43,8 @@ class Write(NamedTuple):
     """Columns that an UPDATE sets to the value that the rows already have, as an ORM may do."""
     cascades: str = ""
     """Table that ON DELETE changes if INSERT OR REPLACE deletes the old row; empty if there is none."""
+    skips_trigger: bool = False
+    """Whether INSERT OR REPLACE deletes the old row without the table's DELETE triggers."""
     numbers: Mapping[str, int] = {}
     """New integers that an UPDATE sets, by column, such as {"n": 5} for `SET n = 5`.
 

@@ -76,6 +76,7 @@ _INSERTS_OR = re.compile(r"\binsert\s+or\b", re.IGNORECASE)
 _REPLACING = re.compile(
     r"\b(unique|primary\s+key)(\s+asc|\s+desc|\s*\([^)]*\))?\s+on\s+conflict\s+replace\b", re.IGNORECASE
 )
+_DELETE_TRIGGER = re.compile(r"\bdelete\s+on\b", re.IGNORECASE)
 _RETURNING = re.compile(r"\breturning\b[^)]*$", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
@@ -475,7 +476,9 @@ class TracedConnection:
         setting = frozenset(_column(events[n][2]) for n in sets)
         write = Write(table, kind, setting, computed, wheres, keys)
         if kind == OVERWRITE and not sets:  # An upsert deletes no row.
-            write = write._replace(cascades=self._cascades(first[1]))
+            write = write._replace(
+                cascades=self._cascades(first[1]), skips_trigger=self._skips_trigger(first[1])
+            )
         for refine in (self._with_rows, self._with_values, self._with_checks):
             with suppress(Exception):  # An error of sqlite3 or apsw: the statement was not understood.
                 write = refine(write, sql)
@@ -489,6 +492,11 @@ class TracedConnection:
         )
         is_on = self._rows("PRAGMA foreign_keys")[0][0]
         return next((str(name) for (name,) in self._rows(query)), "") if is_on else ""
+
+    def _skips_trigger(self, table: str) -> bool:
+        query = f"SELECT sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = {sql_literal(table)}"
+        is_on = self._rows("PRAGMA recursive_triggers")[0][0]
+        return not is_on and any(_DELETE_TRIGGER.search(text) for (text,) in self._rows(query))
 
     def _replaces(self, table: str, sql: str) -> bool:
         """Return whether an INSERT replaces rows, because the schema has UNIQUE ON CONFLICT REPLACE."""

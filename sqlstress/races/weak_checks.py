@@ -22,6 +22,8 @@ A call runs without load, in a test run before the measurement (the rehearsal). 
 - NULL_KEY: a new row has NULL in a column of ON CONFLICT (article, size). NULLs count as different, so SQLite
   adds the row to another row that looks equal.
 - CASCADE: INSERT OR REPLACE deletes the old row. ON DELETE then deletes or changes rows of another table.
+- SKIPPED_TRIGGER: INSERT OR REPLACE deletes the old row, but runs no DELETE trigger, unless PRAGMA
+  recursive_triggers is on.
 
 Sources: https://www.sqlite.org/autoinc.html, https://www.sqlite.org/lang_datefunc.html,
 https://www.sqlite.org/lang_conflict.html, https://www.sqlite.org/c3ref/last_insert_rowid.html
@@ -43,6 +45,7 @@ from sqlstress.races.suspicions import (
     RESET,
     REUSED_ID,
     SECONDS,
+    SKIPPED_TRIGGER,
     UNREAD_COUNT,
     UNREAD_ROWS,
     UNREAD_VERSION,
@@ -143,6 +146,8 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
             yield Suspicion(NULL_KEY, write.table[1], statement, statement)
         if write.cascades:
             yield Suspicion(CASCADE, write.cascades, statement, statement)
+        if write.skips_trigger:
+            yield Suspicion(SKIPPED_TRIGGER, write.table[1], statement, statement)
     yield from _expired_leases(call)
 
 

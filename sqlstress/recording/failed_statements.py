@@ -29,6 +29,7 @@ from sqlstress.recording import (
     CHECKPOINT,
     IMMUTABLE,
     IN_MEMORY,
+    LONG_HOLD_S,
     LOST_LOCKS,
     NO_EFFECT,
     NO_LOCKS,
@@ -37,7 +38,9 @@ from sqlstress.recording import (
     THIS_THREAD,
     UNCLOSED,
     UNFETCHED,
+    WAL_HOOK,
     PlainObservation,
+    is_passive,
 )
 from sqlstress.recording.after_calls import LOOK_S, OpenQueries, OpenTransactions, RefusedWrites
 from sqlstress.recording.backups import Backups
@@ -93,6 +96,11 @@ MIN_UNCLOSED = 10
 """Minimum number of calls that left a connection open, per database, thread and line, for a finding.
 
 A pool of fixed size opens all its connections in few calls, and so causes no finding.
+"""
+MIN_HOOK_FRAMES = 2000
+"""Minimum number of frames in the WAL for an observation of a WAL hook that makes no checkpoint.
+
+SQLite would have made a checkpoint at 1000 frames.
 """
 LIBRARIES = ("django", "peewee", "sqlalchemy")
 """Libraries that begin transactions for the user's code, by the name of their package."""
@@ -164,6 +172,10 @@ class FailedStatements:
         """Number of connections that take no locks, by NO_LOCKS or IMMUTABLE, name of the file and line."""
         self._in_memory = Counter[tuple[str, str]]()
         """Number of connections to in-memory databases, by name and line."""
+        self._hooks: dict[str, int] = {}
+        """Largest number of frames in the WAL at a call of a WAL hook, by the line that set the hook."""
+        self._has_checkpoints = False
+        """Whether the user's code has run a checkpoint."""
         self._histories: list[History] = []
 
     def install(self) -> None:
@@ -469,9 +481,15 @@ class FailedStatements:
         self.holds.add(Hold(sql, seconds, seconds), self.line_text(at), work=UNFETCHED)
         self.looks_up = True
 
-    def add_slow_checkpoint(self, step: TimedStep) -> None:
+    def add_checkpoint(self, step: TimedStep) -> None:
+        """Record a checkpoint, and its wait if it took LONG_HOLD_S or longer, unless it was PASSIVE."""
         sql, _, at, begun, ended = step
-        self.holds.add(Hold(sql, ended - begun, ended - begun), self.line_text(at), work=CHECKPOINT)
+        self._has_checkpoints = True
+        if ended - begun >= LONG_HOLD_S and not is_passive(sql):
+            self.holds.add(Hold(sql, ended - begun, ended - begun), self.line_text(at), work=CHECKPOINT)
+
+    def note_hook(self, at: str, frames: int) -> None:
+        self._hooks[at] = max(frames, self._hooks.get(at, 0))
 
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
         line = self.lines.line(sys._getframe(2))
@@ -583,6 +601,7 @@ class FailedStatements:
             *self._backups.records(),
             *self._other_sqlite(),
             *self._unclosed_records(),
+            *self._hook_records(),
             *self._open_queries.records(),
             *self._slow_reads.records(),
             *self._lock_orders.records(),
@@ -608,6 +627,11 @@ class FailedStatements:
         for (_, _, at), begun_s in calls.items():
             if len({*begun_s}) >= MIN_UNCLOSED:
                 yield UNCLOSED, at, 1, "", {"open": str(len(begun_s))}
+
+    def _hook_records(self) -> Iterator[PlainObservation]:
+        for at, frames in self._hooks.items():
+            if frames >= MIN_HOOK_FRAMES and not self._has_checkpoints:
+                yield WAL_HOOK, at, 1, "", {"frames": str(frames)}
 
     def _no_effect_records(self) -> Iterator[PlainObservation]:
         for (sql, at, transaction), count in self._no_effect.items():

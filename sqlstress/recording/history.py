@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, NamedTuple, Protocol
 from weakref import ref
 
-from sqlstress.recording import BLOCK, LONG_HOLD_S, MIN_HOLD_S, RELEASE, is_passive
+from sqlstress.recording import BLOCK, LONG_HOLD_S, MIN_HOLD_S, RELEASE
 from sqlstress.recording.call_costs import CallCosts, Hold, hold_of
 from sqlstress.recording.connections import cursor_steps, has_open_write, is_in_transaction, is_open, pragma
 from sqlstress.recording.failures import (
@@ -112,8 +112,11 @@ class FactCollector(Protocol):
     def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
         """Record a write that used `cpu_s` seconds of CPU time while it held the write lock."""
 
-    def add_slow_checkpoint(self, step: TimedStep) -> None:
-        """Record a checkpoint that waited for other connections."""
+    def add_checkpoint(self, step: TimedStep) -> None:
+        """Record a checkpoint, which may have waited for other connections."""
+
+    def note_hook(self, at: str, frames: int) -> None:
+        """Record that SQLite called the WAL hook set at the line `at`, with `frames` frames in the WAL."""
 
     def add_unfinished(self, step: TimedStep, seconds: float) -> None:
         """Record a write whose rows were not all fetched, so that it kept the write lock for `seconds`."""
@@ -476,13 +479,7 @@ class History:
 
         if is_busy(rows := rows_ahead(cursor)):
             self.recorder.add(self, BUSY, f"its answer was {rows[0]}", step[4] - step[3])
-        self.note_wait_of_checkpoint(step)
-
-    def note_wait_of_checkpoint(self, step: TimedStep) -> None:
-        """Record a checkpoint that took LONG_HOLD_S or longer, unless it was PASSIVE."""
-        sql, *_, begun, ended = step
-        if ended - begun >= LONG_HOLD_S and not is_passive(sql):
-            self.recorder.add_slow_checkpoint(step)
+        self.recorder.add_checkpoint(step)
 
     def transaction(self) -> Transaction:
         """Return the state of the last statement's transaction."""

@@ -77,7 +77,7 @@ def apsw_cursor(base: Any, history: History) -> Any:
 
 
 def apsw_connection(base: Any) -> Any:
-    """Return a subclass of an apsw connection's class that records blob handles and checkpoints.
+    """Return a subclass of an apsw connection's class that records blob handles, checkpoints and WAL hooks.
 
     Its instances have the attribute `_sqlstress`, which must be set to their history.
     """
@@ -89,6 +89,9 @@ def apsw_connection(base: Any) -> Any:
         if hasattr(base, name):
             setattr(Recorded, name, _recorded_blob(getattr(base, name), names_database=True))
     Recorded.wal_checkpoint = _recorded_checkpoint(base.wal_checkpoint)
+    for name in ("set_wal_hook", "setwalhook"):
+        if hasattr(base, name):
+            setattr(Recorded, name, _recorded_wal_hook(getattr(base, name)))
     return named_like(Recorded, base)
 
 
@@ -140,9 +143,29 @@ def _recorded_checkpoint(call: Callable[..., Any]) -> Callable[..., Any]:
             history.fail(error, statement, caller, begun)
             raise
         finally:
-            history.note_wait_of_checkpoint((statement, caller is None, caller, begun, perf_counter()))
+            history.recorder.add_checkpoint((statement, caller is None, caller, begun, perf_counter()))
 
     return wal_checkpoint
+
+
+def _recorded_wal_hook(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return apsw's method `set_wal_hook`, which records the size of the WAL at each call of the hook."""
+
+    def set_wal_hook(connection: Any, callable: Callable[..., int] | None) -> None:
+        history = getattr(connection, "_sqlstress", None)
+        if history is None or callable is None:
+            call(connection, callable)
+            return
+        recorder, hook = history.recorder, callable
+        at = recorder.line_text(recorder.user_line(sys._getframe(1)))
+
+        def noting_hook(connection: Any, schema: str, frames: int) -> int:
+            recorder.note_hook(at, frames)
+            return hook(connection, schema, frames)
+
+        call(connection, noting_hook)
+
+    return set_wal_hook
 
 
 def _recorded_backup(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ group is the set of runs that the report shows in a single table.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from sqlstress.races.suspicions import LOST_DATA
 from sqlstress.recording import (
     AFTER_COMMIT,
     BACKUP,
+    CALL_COST,
     CLOSED,
     COPIED,
     DELETED,
@@ -41,11 +43,12 @@ from sqlstress.recording import (
     SPLIT,
     UNCLOSED,
     UNFETCHED,
+    WAL_HOOK,
 )
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import shortened
 from sqlstress.sqlite_codes import ERROR, name
-from sqlstress.user_work import SUSPICION
+from sqlstress.user_work import SUSPICION, UNDER
 from sqlstress.user_work.failure_records import (
     HELD_LONGER,
     MAX_CAUSES,
@@ -65,6 +68,11 @@ does not apply to slow writes.
 MIN_HOLDS_OF_CALLS, LARGE_HOLD_SHARE = 0.01, 0.3
 """Minimum share of calls with a long hold; does not apply from a share LARGE_HOLD_SHARE of run time on."""
 
+MIN_COMMITS_SHARE = 0.5
+"""Minimum number of counted commits per call of a function whose calls commit several times.
+
+Fewer commits are counted than made, because the last commit of a call may count for the next call.
+"""
 MIN_RESTARTS = 3
 """Minimum number of restarts of a backup in several steps, for a finding. A few restarts cost little."""
 
@@ -133,7 +141,7 @@ def wal_growth_findings(group: Group, *, is_automatic: bool = True) -> Iterator[
 
 
 def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding]:
-    """Yield findings on queries that stayed open. Without such queries, yield a finding on a grown WAL.
+    """Yield findings on WAL hooks and open queries. Without any of these, yield one on a grown WAL.
 
     An open query keeps its snapshot, so a checkpoint cannot reset the WAL. `is_automatic` is False if the
     user's connections make no automatic checkpoints.
@@ -143,7 +151,10 @@ def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding
         traits = sighting.traits
         kind, seconds = (sighting.what, traits["at"], traits.get("blob", "")), float(traits["seconds"])
         statements[kind] = max(seconds, statements.get(kind, 0.0))
-    growth = [*wal_growth_findings(group, is_automatic=is_automatic)]
+    hooks = {sighting.what: sighting for sighting in sightings(group, WAL_HOOK)}
+    for at, sighting in hooks.items():
+        yield Finding(sentences.wal_hook, at=at, frames=int(sighting.traits["frames"]))
+    growth = [] if hooks else [*wal_growth_findings(group, is_automatic=is_automatic)]
     large = growth[0].facts["wal_bytes"] if growth else None
     for (sql, at, blob), seconds in list(statements.items())[:MAX_CAUSES]:
         yield Finding(
@@ -317,13 +328,7 @@ def repeat_findings(group: Group) -> Iterator[Finding]:
     known.
     """
     is_wrong = any(check.status == "failed" for check in user_checks(group))
-    others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT)
-    causes = (
-        sighting.topic != SUSPICION or sighting.what in LOST_DATA
-        for topic in others
-        for sighting in sightings(group, topic)
-    )
-    if not is_wrong or any(causes):
+    if not is_wrong or _explains_data(group):
         return
     kinds: dict[tuple[str, str], list[Sighting]] = {}
     for sighting in sightings(group, REPEATED):
@@ -339,6 +344,33 @@ def repeat_findings(group: Group) -> Iterator[Finding]:
             committed=None if after else committed or None,
             after=after,
         )
+
+
+def _explains_data(group: Group) -> bool:
+    """Return whether an observation is a probable cause of wrong data."""
+    others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT, PASSED_OVER)
+    return any(
+        sighting.topic != SUSPICION or sighting.what in LOST_DATA
+        for topic in others
+        for sighting in sightings(group, topic)
+    )
+
+
+def half_done_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding on functions that commit several times per call, if checks see their work half done.
+
+    The sign is a check that fails only under load. Yield nothing if another cause is known.
+    """
+    failed = {check.name for check in user_checks(group) if check.status == "failed"}
+    if failed != {UNDER} or _explains_data(group):
+        return
+    commits, calls = Counter[str](), Counter[str]()
+    for sighting in sightings(group, CALL_COST):
+        commits[sighting.what] += int(sighting.traits["commits"])
+        calls[sighting.what] += sighting.count
+    several = [call for call, count in commits.most_common() if count >= MIN_COMMITS_SHARE * calls[call]]
+    if several:
+        yield Finding(sentences.half_done, calls=several[:MAX_CAUSES])
 
 
 def no_effect_findings(group: Group) -> Iterator[Finding]:

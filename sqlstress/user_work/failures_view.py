@@ -204,6 +204,15 @@ def are_repeated(group: Group) -> bool:
     )
 
 
+def is_survived(group: Group, line: str) -> bool:
+    """Return whether SQLite refused locks at a line of code, and all calls went on and lost no work."""
+    raised = {failure.error for failure in failed.failures_of(group.runs)}
+    refused = [
+        failure for failure in failures_of(group) if failure.at == line and failure.code & 0xFF == BUSY
+    ]
+    return bool(refused) and not any(failure.given_up or name(failure.code) in raised for failure in refused)
+
+
 def _is_handled(failure: Failure, raised: Container[str]) -> bool:
     """Return whether the failure violated a constraint, and its error ended no call (`raised`)."""
     return failure.code & 0xFF == CONSTRAINT and name(failure.code) not in raised

@@ -50,7 +50,7 @@ from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.target import reported
 from sqlstress.user_work import AFTER, NOT_REHEARSED, SUSPICION
 from sqlstress.user_work.failure_records import user_checks
-from sqlstress.user_work.failures_view import explained_errors, refused_upgrades
+from sqlstress.user_work.failures_view import explained_errors, is_survived, refused_upgrades
 from sqlstress.user_work.lock_holders_view import merged_holders
 from sqlstress.user_work.options import Data
 
@@ -463,7 +463,8 @@ def suspicion_findings(group: Group) -> Iterator[Finding]:
     for suspicion in suspicions[:MAX_SUSPICIONS]:
         first, then = _step(suspicion, "first"), _step(suspicion, "then")
         if suspicion.what == DEFERRED:
-            yield Finding(sentences.deferred_upgrade, first=first, then=then)
+            repeated = is_survived(group, then.at)
+            yield Finding(sentences.deferred_upgrade, first=first, then=then, repeated=repeated)
             continue
         yield Finding(
             sentences.suspicion,
