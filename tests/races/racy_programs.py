@@ -127,6 +127,12 @@ def pop_in_a_late_transaction_wrong(file: str) -> None:
             connection.execute("DELETE FROM job WHERE id = ?", (job,))
 
 
+def delete_of_a_random_row(file: str) -> None:
+    with closing(apsw.Connection(file)) as connection:
+        for row in connection.execute("SELECT id FROM job ORDER BY random() LIMIT 1"):
+            connection.execute("DELETE FROM job WHERE id = ?", row)
+
+
 def pop_returning(file: str) -> None:
     with closing(apsw.Connection(file)) as connection:
         list(connection.execute(f"DELETE FROM job WHERE id = ({FIRST}) RETURNING id"))

@@ -36,6 +36,8 @@ CREATE TABLE event (id INTEGER PRIMARY KEY, body TEXT);
 CREATE TABLE numbered_event (id INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT);
 CREATE TABLE reader (name TEXT PRIMARY KEY, position INTEGER);
 CREATE TABLE telemetry (device INTEGER REFERENCES device ON DELETE CASCADE, value REAL);
+CREATE TABLE crate (place INTEGER PRIMARY KEY, n INTEGER);
+CREATE TRIGGER crate_gone BEFORE DELETE ON crate BEGIN UPDATE bill SET lines = lines - old.n; END;
 INSERT INTO mail SELECT value, 'queued', NULL FROM json_each('[1, 2, 3, 4, 5, 6]');
 INSERT INTO page VALUES (1, '', datetime('now'), 1);
 INSERT INTO reader VALUES ('mail', 0);
@@ -499,6 +501,22 @@ def insert_of_a_null_key_or_nothing_wrong(connection: sqlite3.Connection) -> Non
 
 def upsert_of_a_whole_key(connection: sqlite3.Connection) -> None:
     _receive(connection, "scarf", "", then="UPDATE SET n = n + excluded.n")
+
+
+# DELETE triggers, which INSERT OR REPLACE runs only with recursive_triggers.
+
+
+def replace_without_the_delete_trigger_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute("REPLACE INTO crate VALUES (1, 5)")
+
+
+def replace_with_the_delete_trigger(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA recursive_triggers = ON")
+    connection.execute("REPLACE INTO crate VALUES (1, 5)")
+
+
+def upsert_beside_a_delete_trigger(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO crate VALUES (1, 5) ON CONFLICT (place) DO UPDATE SET n = excluded.n")
 
 
 # Write locks of transactions that only read.

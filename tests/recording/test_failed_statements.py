@@ -1230,6 +1230,95 @@ def test_report_names_the_write_that_a_repeated_call_does_twice(tmp_path: Path) 
     assert "The first write stays, and is done twice" in finding.text
 
 
+# Refused writes of threads, whose calls go on.
+
+
+REPEATS = """
+import asyncio, sqlite3, time
+from sqlstress import connect, setup, transaction
+
+@setup
+def create(database):
+    db = sqlite3.connect(database)
+    db.executescript("PRAGMA journal_mode=WAL; CREATE TABLE item (n)")
+    db.close()
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=0, isolation_level=None, check_same_thread=False)
+
+def count(db):
+    db.execute("BEGIN")
+    try:
+        ((n,),) = db.execute("SELECT count(*) FROM item").fetchall()
+        time.sleep(0.002)
+        db.execute("INSERT INTO item VALUES (?)", (n,))
+        db.execute("COMMIT")
+    except sqlite3.OperationalError:
+        db.execute("ROLLBACK")
+        return False
+    return True
+
+async def count_once(db):
+    while not await asyncio.to_thread(count, db):
+        await asyncio.sleep(0.001)
+
+@transaction
+def work(db):
+    asyncio.run(count_once(db))
+"""
+
+
+@pytest.mark.parametrize("gives_up", [False, True])
+def test_advice_on_refused_writes_says_whether_calls_went_on(tmp_path: Path, *, gives_up: bool) -> None:
+    text = REPEATS.replace("return False", "raise") if gives_up else REPEATS
+    report = measured(tmp_path, text, concurrency=3, ops=30, max_failed=1.0)
+    (finding,) = findings_of(report, "deferred-upgrade")
+    assert finding.facts["repeated"] != gives_up
+    assert ("the change only saves time" in finding.text) != gives_up
+
+
+# Calls that commit several times, so that a check under load sees their work half done.
+
+
+PAIRS = """
+import sqlite3, time
+from sqlstress import check, connect, setup, transaction
+
+@setup
+def create(database):
+    db = sqlite3.connect(database)
+    db.executescript("PRAGMA journal_mode=WAL; CREATE TABLE debit (n); CREATE TABLE credit (n)")
+    db.close()
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=30, isolation_level=None)
+
+@transaction
+def pay(db):
+    db.execute(BEGIN)
+    db.execute("INSERT INTO debit VALUES (1)")
+    time.sleep(0.05)
+    db.execute("INSERT INTO credit VALUES (1)")
+    db.execute(END)
+
+@check
+def books_balance(query):
+    assert query("SELECT count(*) FROM debit") == query("SELECT count(*) FROM credit")
+"""
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_work_that_a_check_sees_half_done_is_named(tmp_path: Path, *, is_whole: bool) -> None:
+    begin, end = ("BEGIN IMMEDIATE", "COMMIT") if is_whole else ("SELECT 1", "SELECT 2")
+    text = PAIRS.replace("BEGIN", repr(begin)).replace("END", repr(end))
+    report = measured(tmp_path, text, concurrency=2, duration=1, warmup=0)
+    assert [finding.facts["calls"] for finding in findings_of(report, "half-done")] == [["pay"]] * (
+        not is_whole
+    )
+
+
 # Connections that calls do not close.
 
 
