@@ -696,6 +696,16 @@ _SUSPICIONS = {
         "row without the DELETE triggers, because recursive_triggers is off{use}. Use INSERT ... ON CONFLICT "
         "DO UPDATE, or run PRAGMA recursive_triggers=ON in each connection."
     ),
+    "shared-staging": (
+        "{cause} of mixed rows: {name} fills {table}, and copies all its rows in another transaction. "
+        "{steps} Another process can empty or fill it in between. Use one transaction that begins with BEGIN "
+        "IMMEDIATE, or a temporary table (CREATE TEMP TABLE), which each connection has for itself."
+    ),
+    "text-time": (
+        "{cause} of a wrong condition: {name} compares a number with strftime('%s'), which is a text{use}. "
+        "SQLite takes every number for less than every text. Use CAST(strftime('%s', 'now') AS INTEGER), or "
+        "unixepoch() from SQLite 3.38 on."
+    ),
     "connection-mixed": (
         "{cause} of half transactions: threads or tasks of {name} share a connection, and one writes in the "
         "transaction of another. {steps} Use a lock for each transaction, or a connection for each task."

@@ -24,9 +24,14 @@ A call runs without load, in a test run before the measurement (the rehearsal). 
 - CASCADE: INSERT OR REPLACE deletes the old row. ON DELETE then deletes or changes rows of another table.
 - SKIPPED_TRIGGER: INSERT OR REPLACE deletes the old row, but runs no DELETE trigger, unless PRAGMA
   recursive_triggers is on.
+- STAGING: a call empties and fills a table, and copies all its rows in a later transaction. Another process
+  may empty or fill the table in between.
+- TEXT_TIME: `changed + 30 < strftime('%s', 'now')` compares a number with a text. In SQLite, every number is
+  less than every text.
 
 Sources: https://www.sqlite.org/autoinc.html, https://www.sqlite.org/lang_datefunc.html,
-https://www.sqlite.org/lang_conflict.html, https://www.sqlite.org/c3ref/last_insert_rowid.html
+https://www.sqlite.org/lang_conflict.html, https://www.sqlite.org/c3ref/last_insert_rowid.html,
+https://www.sqlite.org/datatype3.html
 """
 
 from __future__ import annotations
@@ -35,7 +40,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from sqlstress.races.dependence import may_depend, processes_rows
-from sqlstress.races.protected_writes import changed_keys, is_new, knows_it_wrote
+from sqlstress.races.protected_writes import changed_keys, held_locks, is_new, knows_it_wrote
 from sqlstress.races.suspicions import (
     CASCADE,
     EXPIRED,
@@ -46,6 +51,8 @@ from sqlstress.races.suspicions import (
     REUSED_ID,
     SECONDS,
     SKIPPED_TRIGGER,
+    STAGING,
+    TEXT_TIME,
     UNREAD_COUNT,
     UNREAD_ROWS,
     UNREAD_VERSION,
@@ -78,6 +85,17 @@ _WHOLE_SECONDS = re.compile(
     re.IGNORECASE,
 )
 """Pattern of an SQL value that is a time in whole seconds, such as `datetime('now')`."""
+_TEXT_TIME = re.compile(
+    r"(?:[\w\"] *[+-] *[\w.\"]+| \d+) *[<>=]+ *strftime\( *'%s'"
+    r"|strftime\( *'%s'[^()]*\) *[<>=]+ *(?:[\w.\"]+ *[+-] *[\w\"]|\d+\b)",
+    re.IGNORECASE,
+)
+"""Pattern of a comparison of a sum or number with strftime('%s', ...), which is a text."""
+_EMPTIES = (
+    r"\s*(?:(?:delete\s+from|drop\s+table(?:\s+if\s+exists)?)\s+[\"`\[]?{0}[\"`\]]?\s*;?\s*$"
+    r"|create\s+table\s+(?:if\s+not\s+exists\s+)?[\"`\[]?{0}\b)"
+)
+"""Pattern of statements that delete all rows of the table {0}, drop it or create it."""
 _SUMS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(sum|total)\s*\(", re.IGNORECASE)
 _EQUAL = re.compile(r"\b(\w+)[\"`\]]?\s*=(?!=)")
 """Pattern of a condition such as `version = 5`, with a group for the column."""
@@ -119,6 +137,8 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
     - reusing: tables in which SQLite may give a new row the id of a deleted row
     - counters: UPDATEs of all calls such as `SET n = n + 1`, by table and column
     """
+    yield from _text_times(call)
+    yield from _shared_staging(call)
     for index, statement in enumerate(call):
         if not (write := statement.write):
             continue
@@ -149,6 +169,33 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
         if write.skips_trigger:
             yield Suspicion(SKIPPED_TRIGGER, write.table[1], statement, statement)
     yield from _expired_leases(call)
+
+
+def _text_times(call: Statements) -> Iterator[Suspicion]:
+    for statement in call:
+        if _TEXT_TIME.search(statement.sql):
+            table = statement.write.table if statement.write else next(iter(statement.reads), ("", ""))
+            yield Suspicion(TEXT_TIME, table[1], statement, statement)
+
+
+def _shared_staging(call: Statements) -> Iterator[Suspicion]:
+    for index, copy in enumerate(call):
+        if not (copy.write and inserts_from_select(copy.sql)):
+            continue
+        if _EQUAL.search(copy.sql.lower().partition("where")[2]):
+            continue  # It probably copies only the rows of this call: WHERE batch = 5.
+        for table in copy.reads.keys() - {copy.write.table}:
+            empties = re.compile(_EMPTIES.format(re.escape(table[1])), re.IGNORECASE)
+            filled = [
+                position
+                for position, other in enumerate(call[:index])
+                if other.write
+                and (other.write.kind, other.write.table) == (INSERT, table)
+                and other.transaction != copy.transaction
+            ]
+            if filled and any(empties.match(other.sql) for other in call):
+                locks = held_locks(call, filled[-1], index)
+                yield Suspicion(STAGING, table[1], call[filled[-1]], copy, locks)
 
 
 def _compared_query(earlier: Statements, statement: TracedStatement, write: Write) -> TracedStatement | None:
@@ -360,9 +407,8 @@ def _compares_claim(call: Statements, claim: TracedStatement, later: TracedState
     If so, the transaction notices that another process has taken the row since.
     """
     assert claim.write
-    columns = claim.write.sets - claim.write.computed
     return any(
-        columns & (other.write.wheres if other.write else conditions(other.sql))
+        claim.write.sets & (other.write.wheres if other.write else conditions(other.sql))
         for other in call
         if other.transaction == later.transaction and _concerns(other, claim.write.table)
     )

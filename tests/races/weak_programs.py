@@ -36,10 +36,12 @@ CREATE TABLE event (id INTEGER PRIMARY KEY, body TEXT);
 CREATE TABLE numbered_event (id INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT);
 CREATE TABLE reader (name TEXT PRIMARY KEY, position INTEGER);
 CREATE TABLE telemetry (device INTEGER REFERENCES device ON DELETE CASCADE, value REAL);
+CREATE TABLE clip (id INTEGER PRIMARY KEY, until REAL, fence INTEGER);
 CREATE TABLE crate (place INTEGER PRIMARY KEY, n INTEGER);
 CREATE TRIGGER crate_gone BEFORE DELETE ON crate BEGIN UPDATE bill SET lines = lines - old.n; END;
 INSERT INTO mail SELECT value, 'queued', NULL FROM json_each('[1, 2, 3, 4, 5, 6]');
 INSERT INTO page VALUES (1, '', datetime('now'), 1);
+INSERT INTO clip VALUES (1, 0, 0);
 INSERT INTO reader VALUES ('mail', 0);
 INSERT INTO player VALUES (1, 'anna', 0, 1500);
 """
@@ -517,6 +519,72 @@ def replace_with_the_delete_trigger(connection: sqlite3.Connection) -> None:
 
 def upsert_beside_a_delete_trigger(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT INTO crate VALUES (1, 5) ON CONFLICT (place) DO UPDATE SET n = excluded.n")
+
+
+# A table that each call empties, fills and copies.
+
+
+def _load(connection: sqlite3.Connection, between: str) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("DELETE FROM inbox")
+    connection.execute("INSERT INTO inbox (body) VALUES ('new'), ('newer')")
+    for sql in between.split(";"):
+        connection.execute(sql)
+    connection.execute("INSERT INTO event (body) SELECT body FROM inbox WHERE body > ''")
+    connection.execute("COMMIT")
+
+
+def staging_in_two_transactions_wrong(connection: sqlite3.Connection) -> None:
+    _load(connection, "COMMIT; BEGIN IMMEDIATE")
+
+
+def staging_in_one_transaction(connection: sqlite3.Connection) -> None:
+    _load(connection, "SELECT 1")
+
+
+def copy_of_rows_that_stay(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO inbox (body) VALUES ('new')")
+    connection.execute("INSERT INTO event (body) SELECT body FROM inbox WHERE body > ''")
+
+
+# Times as texts.
+
+STALE = "SELECT id FROM event WHERE id + 30 < {}"
+
+
+def sum_compared_with_a_text_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute(STALE.format("strftime('%s', 'now')"))
+
+
+def text_compared_with_a_number_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT id FROM event WHERE strftime('%s', 'now') > ?", (30,))
+
+
+def sum_compared_with_a_number(connection: sqlite3.Connection) -> None:
+    connection.execute(STALE.format("CAST(strftime('%s', 'now') AS INTEGER)"))
+    connection.execute(STALE.format("0 + strftime('%s', 'now')"))
+
+
+def column_compared_with_a_text(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT id FROM event WHERE id < strftime('%s', 'now')")
+
+
+# Leases: claims of a row for a limited time.
+
+LEASE = (
+    "UPDATE clip SET until = 160, fence = fence + 1 "
+    "WHERE id = (SELECT id FROM clip WHERE until < 100 LIMIT 1) RETURNING id, fence"
+)
+
+
+def lease_without_a_comparison_wrong(connection: sqlite3.Connection) -> None:
+    ((clip, _),) = connection.execute(LEASE).fetchall()
+    connection.execute("UPDATE clip SET until = 0 WHERE id = ?", (clip,))
+
+
+def lease_compared_by_its_counter(connection: sqlite3.Connection) -> None:
+    (lease,) = connection.execute(LEASE).fetchall()
+    assert connection.execute("UPDATE clip SET until = 0 WHERE id = ? AND fence = ?", lease).rowcount
 
 
 # Write locks of transactions that only read.

@@ -85,6 +85,8 @@ class WriteTransactions:
         self.is_known = False
         """Whether the settings were read at a commit, and no PRAGMA of the user ran since."""
         self._how = ""
+        self._savepoint = ""
+        """Name of the savepoint that began the transaction; empty if BEGIN began it."""
         self._has_read = self._has_written = False
 
     def add(self, sql: str) -> bool:
@@ -94,10 +96,15 @@ class WriteTransactions:
             self.is_known = False
         elif word == "BEGIN" or (word == "SAVEPOINT" and not self._how):
             self._how = second if second in _HOW else DEFERRED
+            self._savepoint = _last_word(sql) if word == "SAVEPOINT" else ""
             if self._how != DEFERRED:
                 self.locks[self._how] = None
             self._has_read = self._has_written = False
-        elif word in ("COMMIT", "END") or (word == "ROLLBACK" and second != "TO"):
+        elif (
+            word in ("COMMIT", "END")
+            or (word == "ROLLBACK" and second != "TO")
+            or (word == "RELEASE" and _last_word(sql) == self._savepoint)
+        ):
             commits = word != "ROLLBACK" and self._how != "" and self._has_written
             self._how = ""
             return commits
@@ -109,6 +116,10 @@ class WriteTransactions:
         elif word in _READS:
             self._has_read = True
         return False
+
+
+def _last_word(sql: str) -> str:
+    return sql.rstrip("; \n").rpartition(" ")[2].upper()
 
 
 # Watching this process's connections to database files.

@@ -222,6 +222,12 @@ def begins_of(*statements: str) -> tuple[list[str], int]:
         (["BEGIN", "UPDATE t SET x = 1", "SELECT 1", "DELETE FROM t", "COMMIT"], ["DEFERRED"], 0),
         (["BEGIN", "SELECT 1", "ROLLBACK TO a", "UPDATE t SET x = 1"], ["DEFERRED"], 1),
         (["SAVEPOINT a", "SELECT 1", "UPDATE t SET x = 1", "RELEASE a"], ["DEFERRED"], 1),
+        (
+            ["SAVEPOINT a", "SAVEPOINT b", "SELECT 1", "RELEASE b", "RELEASE SAVEPOINT a;", "DELETE FROM t"],
+            [SINGLE_STATEMENT],
+            0,
+        ),
+        (["SAVEPOINT a", "SELECT 1", "SAVEPOINT b", "RELEASE b", "DELETE FROM t"], ["DEFERRED"], 1),
         (["/* django */ BEGIN EXCLUSIVE", "REPLACE INTO t VALUES (1)"], ["EXCLUSIVE"], 0),
         (["-- why\n\n-- and how\nINSERT INTO t VALUES (1)", "-- DELETE FROM t"], [SINGLE_STATEMENT], 0),
         (
