@@ -29,6 +29,7 @@ _CONDITIONS = {
     ("open_blob", True): "a blob handle is open",
     ("shared_cache", True): "`cache=shared`",
     ("exclusive", True): "`locking_mode=EXCLUSIVE`",
+    ("busy_handler", True): "busy handler set",
     ("repeated", True): "the same statement has failed before",
     ("other_file", True): "the transaction holds another file",
     ("left_open", True): "an earlier call began the transaction",

@@ -45,6 +45,8 @@ class Facts:
     """Process that held the lock for which the statement waited."""
     other_file: bool | None = None
     """Whether the transaction held the lock of one file while it waited for another file."""
+    busy_handler: bool | None = None
+    """Whether the program has set a busy handler, which replaces the busy timeout."""
     left_open: bool | None = None
     """Whether an earlier call of the user's code began the transaction and returned without ending it."""
 
@@ -145,11 +147,18 @@ RULES: tuple[Rule, ...] = (
         "ROLLBACK and repeat from BEGIN; better begin with BEGIN IMMEDIATE.",
     ),
     Rule(
+        "busy-handler",
+        (5,),
+        Facts(waited="at once", timeout="none", busy_handler=True),
+        "A busy handler had replaced the busy timeout, and gave up while another connection held the lock.",
+        "Set a busy timeout of some seconds and no handler, or let the handler sleep and try for seconds.",
+    ),
+    Rule(
         "no-timeout",
         (5,),
         Facts(waited="at once", timeout="none"),
-        "The busy timeout was 0, or a busy handler replaced it, when another connection held the lock.",
-        "Set a busy timeout of some seconds on every connection, before anything else, and no handler.",
+        "The busy timeout was 0 when another connection held the lock.",
+        "Set a busy timeout of some seconds on every connection, before anything else.",
     ),
     Rule(
         "read-before-write",
@@ -180,8 +189,8 @@ RULES: tuple[Rule, ...] = (
         (5,),
         Facts(waited="the timeout", holder="this process"),
         "An idle connection of the same process held the lock: the process waited for itself.",
-        "Write with that connection, or commit its transaction first; let threads queue before they begin to"
-        " write. A longer timeout only waits longer.",
+        "Write with that connection, or commit its transaction first; let threads and tasks queue before they"
+        " begin to write. A longer timeout only waits longer.",
     ),
     Rule(
         "short-timeout",

@@ -523,7 +523,7 @@ def suspicion(
     - ignored_lock: method of the user's library that locks nothing in SQLite, such as "with_for_update"
     """
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
-    steps = f"First {_step(first)}, then {_step(then)}."
+    steps = f"It runs {_step(first)}." if first == then else f"First {_step(first)}, then {_step(then)}."
     use = f": {_step(first)}" if first.statement else ""
     text = _SUSPICIONS.get(effect, _SUSPICIONS[kind])
     begins = " Python's sqlite3 begins a transaction at the first write, so the SELECT is outside." * late
@@ -705,6 +705,21 @@ _SUSPICIONS = {
         "{cause} of a wrong condition: {name} compares a number with strftime('%s'), which is a text{use}. "
         "SQLite takes every number for less than every text. Use CAST(strftime('%s', 'now') AS INTEGER), or "
         "unixepoch() from SQLite 3.38 on."
+    ),
+    "half-done": (
+        "{cause} of work that others see half done: {name} inserts a row, and rows that refer to it into "
+        "{table} in another transaction. {steps} In between, other processes and checks see only a part. Put "
+        "all writes of the call into one transaction that begins with BEGIN IMMEDIATE."
+    ),
+    "mixed-times": (
+        "{cause} of a wrong comparison: {name} uses two formats of time for {table}, with 'T' before the "
+        "hour and with a space. {steps} These are texts, and a space is less than 'T', so times of the same "
+        "day compare wrongly. Use one format."
+    ),
+    "second-save": (
+        "{cause} of a change made twice: {name} saves the same row of {table} twice with an F() expression. "
+        "{steps} The expression stays on the object after save(), and each save() applies it. Call "
+        "refresh_from_db() after save(), or save only other fields: save(update_fields=[...])."
     ),
     "connection-mixed": (
         "{cause} of half transactions: threads or tasks of {name} share a connection, and one writes in the "
@@ -1364,15 +1379,6 @@ def wal_growth(
         f"{grew} Readers or a large transaction caused it, and have ended: at the end "
         f"{plural(live_frames, 'frame')} of the file's {size(end_bytes)} were in use. The space is reused; "
         "wal_checkpoint(TRUNCATE) or journal_size_limit shrinks the file."
-    )
-
-
-@causal
-def half_done(*, calls: Sequence[str]) -> str:
-    return (
-        f"Each call of {listing(calls)} commits several times, and the check fails only under load. Probably "
-        "it sees the work between two commits, as other processes do. Put all writes of a call into one "
-        "transaction."
     )
 
 

@@ -65,7 +65,7 @@ _LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)
 _ABOVE = re.compile(r"\b(\w+)[\"`\]]?\s*>=?\s*(?![>=])")
 """Pattern of a comparison such as `id > 5`, with the column."""
 _PAGE = re.compile(
-    r"(?P<order>\border\s+by\s[^()]*?)?\blimit\s+(?:(?P<first>\d+)\s*,\s*)?\d+(?:\s+offset\s+(?P<offset>\d+))?\s*;?\s*$",
+    r"(?P<order>\border\s+by\s[^()]*?)?\blimit\s+(?:(?P<first>\d+)\s*,\s*)?(?P<size>\d+)(?:\s+offset\s+(?P<offset>\d+))?\s*;?\s*$",
     re.IGNORECASE,
 )
 """Pattern of the end of a query for a page, such as `ORDER BY id DESC LIMIT 50 OFFSET 100`."""
@@ -143,6 +143,29 @@ class TracedProgram:
                 if table in self._deletes or self._adds_rows_before(table, page["order"] or ""):
                     yield Suspicion(OFFSET_PAGES, table[1], query, then)
                     return
+
+    def pages_of_calls(self, calls: Sequence[Statements]) -> Iterator[Suspicion]:
+        """Yield each query whose pages, such as OFFSET 0, 50, 100, successive calls of a transaction read."""
+        pages: dict[tuple[str, str], list[tuple[TracedStatement, re.Match[str]]]] = {}
+        for call in calls:
+            for query in call:
+                if not query.write and (page := _PAGE.search(query.sql)):
+                    pages.setdefault((query.at, query.sql[: page.start()]), []).append((query, page))
+        for found in pages.values():
+            offsets = [_offset(page) for _, page in found]
+            sizes = [int(page["size"]) for _, page in found]
+            are_next = [
+                after == before + size
+                for (before, after), size in zip(pairwise(offsets), sizes, strict=False)
+            ]
+            transactions = {query.transaction for query, _ in found}
+            if sum(are_next) < MIN_CALLS - 1 or not all(are_next) or len(transactions) < len(found):
+                continue
+            query, page = found[0]
+            for table in query.reads:
+                if table in self._deletes or self._adds_rows_before(table, page["order"] or ""):
+                    yield Suspicion(OFFSET_PAGES, table[1], query, found[1][0])
+                    break
 
     def _adds_rows_before(self, table: Table, order_by: str) -> bool:
         """Return whether an INSERT can add a row before the last row of a query with this ORDER BY clause."""
@@ -363,7 +386,17 @@ def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
             if not write or write.kind != UPDATE or not write.rows:
                 continue
             reads = frozenset[str]().union(*(other.reads.get(write.table, ()) for other in call[:index]))
+            new_ids = {
+                value
+                for other in call[:index]
+                if other.write and other.write.kind == INSERT
+                for row in other.write.rows or ()
+                for _, key_value in row
+                for value in key_value
+            }
             for column in write.numbers.keys() - reads - write.wheres:
+                if write.numbers[column] in new_ids:
+                    continue
                 key = (statement.at, statement.spot, write.rows, column)
                 numbers.setdefault(key, []).append(write.numbers[column])
                 updates[key] = statement

@@ -75,7 +75,8 @@ LAST_ROW, REUSED_ID = "last-row", "reused-id"
 OLD_ID, RESET, CASCADE = "id-of-another-row", "reset-column", "replaced-parent"
 UNREAD_VERSION, UNREAD_ROWS, EXPIRED = "unread-version", "unread-rows", "expired-lease"
 NULL_KEY, SKIPPED_TRIGGER = "null-in-conflict-key", "skipped-trigger"
-STAGING, TEXT_TIME = "shared-staging", "text-time"
+STAGING, TEXT_TIME, MIXED_TIMES = "shared-staging", "text-time", "mixed-times"
+HALF_DONE, SECOND_SAVE = "half-done", "second-save"
 """Kinds of suspicions about SQL that only seems to prevent a race, which `weak_checks` describes.
 
 For example, UNREAD_COUNT: `UPDATE ... WHERE state = 'queued'` changes no row, but the code goes on.
@@ -112,7 +113,7 @@ Without any of these, the effect is a lost update.
 LOST_DATA = (
     *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, SPLIT_VIEW, EXPIRED, FROM_MEMORY, OLD_VALUE, UNREAD_ROWS),
     *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, FOLLOWED_ID, OLD_ID, RESET, CASCADE, UNREAD_VERSION),
-    *(OFFSET_PAGES, NULL_KEY, SKIPPED_TRIGGER, STAGING, TEXT_TIME),
+    *(OFFSET_PAGES, NULL_KEY, SKIPPED_TRIGGER, STAGING, TEXT_TIME, MIXED_TIMES, SECOND_SAVE),
 )
 """Kinds of suspicions in which the race can lose data or write wrong data."""
 NOTES_ONLY = (MAYBE_GUARDED,)

@@ -28,10 +28,14 @@ A call runs without load, in a test run before the measurement (the rehearsal). 
   may empty or fill the table in between.
 - TEXT_TIME: `changed + 30 < strftime('%s', 'now')` compares a number with a text. In SQLite, every number is
   less than every text.
+- MIXED_TIMES: `expires = datetime('now')` stores '2026-01-01 10:00:00', and `expires < ?` compares it with
+  '2026-01-01T10:00:00'. As texts, these times of a day have a wrong order.
+- HALF_DONE: a call inserts a row, and in a later transaction rows with its id. In between, others see a part.
+- SECOND_SAVE: a call saves an object of Django twice, and `F("n") + 1` adds 1 each time.
 
 Sources: https://www.sqlite.org/autoinc.html, https://www.sqlite.org/lang_datefunc.html,
 https://www.sqlite.org/lang_conflict.html, https://www.sqlite.org/c3ref/last_insert_rowid.html,
-https://www.sqlite.org/datatype3.html
+https://www.sqlite.org/datatype3.html, https://docs.djangoproject.com/en/5.2/ref/models/expressions/
 """
 
 from __future__ import annotations
@@ -44,11 +48,14 @@ from sqlstress.races.protected_writes import changed_keys, held_locks, is_new, k
 from sqlstress.races.suspicions import (
     CASCADE,
     EXPIRED,
+    HALF_DONE,
     LAST_ROW,
+    MIXED_TIMES,
     NULL_KEY,
     OLD_ID,
     RESET,
     REUSED_ID,
+    SECOND_SAVE,
     SECONDS,
     SKIPPED_TRIGGER,
     STAGING,
@@ -91,6 +98,14 @@ _TEXT_TIME = re.compile(
     re.IGNORECASE,
 )
 """Pattern of a comparison of a sum or number with strftime('%s', ...), which is a text."""
+_TIMES = re.compile(
+    r"\b(\w+)[\"`\]]? *[<>=]+ *(?:'\d{4}-\d\d-\d\d([T ])\d\d:|(datetime *\(|current_timestamp\b))",
+    re.IGNORECASE,
+)
+"""Pattern such as `expires < '2026-01-01T10:00'` or `expires = datetime('now')`, with the column and T."""
+_NUMBERS = re.compile(r"(?<![\w.'-])\d+(?![\w.'])")
+_F_EXPRESSION = re.compile(r'("(\w+)" = \("\w+"\."\2" [+-] [^()]+\))')
+"""Pattern of Django's SQL for an F() expression: `"n" = ("counter"."n" + 1)`."""
 _EMPTIES = (
     r"\s*(?:(?:delete\s+from|drop\s+table(?:\s+if\s+exists)?)\s+[\"`\[]?{0}[\"`\]]?\s*;?\s*$"
     r"|create\s+table\s+(?:if\s+not\s+exists\s+)?[\"`\[]?{0}\b)"
@@ -139,6 +154,8 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
     """
     yield from _text_times(call)
     yield from _shared_staging(call)
+    yield from _half_done(call)
+    yield from _second_saves(call)
     for index, statement in enumerate(call):
         if not (write := statement.write):
             continue
@@ -176,6 +193,54 @@ def _text_times(call: Statements) -> Iterator[Suspicion]:
         if _TEXT_TIME.search(statement.sql):
             table = statement.write.table if statement.write else next(iter(statement.reads), ("", ""))
             yield Suspicion(TEXT_TIME, table[1], statement, statement)
+
+
+def mixed_times(calls: Iterable[Statements]) -> Iterator[Suspicion]:
+    """Yield the columns of a table that the calls of a transaction set or compare in two formats of time."""
+    first: dict[tuple[Table, str, bool], TracedStatement] = {}
+    for statement in (statement for call in calls for statement in call):
+        write = statement.write
+        known = {write.table: write.sets | write.wheres} if write else {}
+        for column, before_hour, _ in _TIMES.findall(statement.sql):
+            for table, columns in {**statement.reads, **known}.items():
+                if column.lower() in columns:
+                    first.setdefault((table, column.lower(), before_hour.upper() == "T"), statement)
+    for (table, column, has_t), statement in first.items():
+        if has_t and (other := first.get((table, column, False))):
+            yield Suspicion(MIXED_TIMES, table[1], statement, other)
+
+
+def _half_done(call: Statements) -> Iterator[Suspicion]:
+    for index, then in enumerate(call):
+        if not then.write or then.write.kind != INSERT:
+            continue
+        values = {*_NUMBERS.findall(then.sql.lower().partition("values")[2])}
+        for first in call[:index]:
+            if (
+                first.write
+                and first.write.kind == INSERT
+                and first.write.numbered
+                and first.write.table != then.write.table
+                and first.transaction != then.transaction
+                and first.runner == then.runner
+                and {str(value) for row in first.write.rows or () for _, key in row for value in key} & values
+            ):
+                yield Suspicion(HALF_DONE, then.write.table[1], first, then)
+                return
+
+
+def _second_saves(call: Statements) -> Iterator[Suspicion]:
+    saves: dict[tuple[object, ...], TracedStatement] = {}
+    for statement in call:
+        write = statement.write
+        if not write or write.kind != UPDATE or not write.rows:
+            continue
+        for expression, _ in _F_EXPRESSION.findall(statement.sql):
+            key = (write.table, write.rows, write.sets, expression)
+            first = saves.setdefault(key, statement)
+            if first is not statement and first.at != statement.at:
+                yield Suspicion(SECOND_SAVE, write.table[1], first, statement)
+                return
 
 
 def _shared_staging(call: Statements) -> Iterator[Suspicion]:

@@ -346,6 +346,7 @@ class FailedStatements:
                 opened_by=history.opened_by if was_open else "",
                 earlier_query=self._earlier_query(sql, earlier) if code in KEY_EXISTS else "",
                 open_blob=self._with_line(blobs[-1][0], blobs[-1][2]) if blobs else "",
+                busy_handler=history.busy_handler if pragma(connection, "busy_timeout") == "0" else "",
                 library=_library(sys._getframe(2)),
             )
 

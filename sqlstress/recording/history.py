@@ -162,6 +162,8 @@ class History:
         self.steps: deque[TimedStep] = deque(maxlen=MAX_HISTORY)
         """Last statements that have ended, in order."""
         self.add = self.steps.append
+        self.busy_handler = ""
+        """Line that set the connection's busy handler; empty if none was set."""
         self.thread = 0
         """Id of the thread that ran the last statement; 0 before the first."""
         self.is_shared = False

@@ -89,9 +89,13 @@ def apsw_connection(base: Any) -> Any:
         if hasattr(base, name):
             setattr(Recorded, name, _recorded_blob(getattr(base, name), names_database=True))
     Recorded.wal_checkpoint = _recorded_checkpoint(base.wal_checkpoint)
-    for name in ("set_wal_hook", "setwalhook"):
-        if hasattr(base, name):
-            setattr(Recorded, name, _recorded_wal_hook(getattr(base, name)))
+    for names, recorded in (
+        (("set_wal_hook", "setwalhook"), _recorded_wal_hook),
+        (("set_busy_handler", "setbusyhandler"), _recorded_busy_handler),
+    ):
+        for name in names:
+            if hasattr(base, name):
+                setattr(Recorded, name, recorded(getattr(base, name)))
     return named_like(Recorded, base)
 
 
@@ -166,6 +170,18 @@ def _recorded_wal_hook(call: Callable[..., Any]) -> Callable[..., Any]:
         call(connection, noting_hook)
 
     return set_wal_hook
+
+
+def _recorded_busy_handler(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return apsw's method `set_busy_handler`, which records the line of its caller."""
+
+    def set_busy_handler(connection: Any, callable: Callable[..., bool] | None) -> None:
+        if history := getattr(connection, "_sqlstress", None):
+            at = history.recorder.line_text(history.recorder.user_line(sys._getframe(1)))
+            history.busy_handler = (at or "an unknown line") if callable else ""
+        call(connection, callable)
+
+    return set_busy_handler
 
 
 def _recorded_backup(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,6 @@ group is the set of runs that the report shows in a single table.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +20,6 @@ from sqlstress.races.suspicions import LOST_DATA
 from sqlstress.recording import (
     AFTER_COMMIT,
     BACKUP,
-    CALL_COST,
     CLOSED,
     COPIED,
     DELETED,
@@ -48,7 +46,7 @@ from sqlstress.recording import (
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import shortened
 from sqlstress.sqlite_codes import ERROR, name
-from sqlstress.user_work import SUSPICION, UNDER
+from sqlstress.user_work import SUSPICION
 from sqlstress.user_work.failure_records import (
     HELD_LONGER,
     MAX_CAUSES,
@@ -68,11 +66,6 @@ does not apply to slow writes.
 MIN_HOLDS_OF_CALLS, LARGE_HOLD_SHARE = 0.01, 0.3
 """Minimum share of calls with a long hold; does not apply from a share LARGE_HOLD_SHARE of run time on."""
 
-MIN_COMMITS_SHARE = 0.5
-"""Minimum number of counted commits per call of a function whose calls commit several times.
-
-Fewer commits are counted than made, because the last commit of a call may count for the next call.
-"""
 MIN_RESTARTS = 3
 """Minimum number of restarts of a backup in several steps, for a finding. A few restarts cost little."""
 
@@ -354,23 +347,6 @@ def _explains_data(group: Group) -> bool:
         for topic in others
         for sighting in sightings(group, topic)
     )
-
-
-def half_done_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on functions that commit several times per call, if checks see their work half done.
-
-    The sign is a check that fails only under load. Yield nothing if another cause is known.
-    """
-    failed = {check.name for check in user_checks(group) if check.status == "failed"}
-    if failed != {UNDER} or _explains_data(group):
-        return
-    commits, calls = Counter[str](), Counter[str]()
-    for sighting in sightings(group, CALL_COST):
-        commits[sighting.what] += int(sighting.traits["commits"])
-        calls[sighting.what] += sighting.count
-    several = [call for call, count in commits.most_common() if count >= MIN_COMMITS_SHARE * calls[call]]
-    if several:
-        yield Finding(sentences.half_done, calls=several[:MAX_CAUSES])
 
 
 def no_effect_findings(group: Group) -> Iterator[Finding]:

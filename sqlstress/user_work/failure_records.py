@@ -69,6 +69,8 @@ class Failure(NamedTuple):
     """
     library: str = ""
     """Library that ran the statement, such as "django"; empty if the user's code ran it directly."""
+    busy_handler: str = ""
+    """Line that set a busy handler, which has replaced the busy timeout; or empty."""
     open_blob: str = ""
     """Opening of a blob handle of the connection that was still open, with its line; or empty."""
     given_up_by: tuple[str, ...] = ()
@@ -176,6 +178,7 @@ def failure_of(sighting: Sighting) -> Failure:
         tuple(order.split(", ")) if order else (),
         traits.get("earlier_query", ""),
         traits.get("library", ""),
+        traits.get("busy_handler", ""),
         traits.get("open_blob", ""),
         given_up_by=tuple(filter(None, traits.get("given_up_by", "").split(", "))),
         is_own_thread=traits["holder"] == THIS_THREAD,

@@ -331,6 +331,8 @@ def _details(failure: Failure, cause: str) -> str:
     """Return a sentence that names the transaction or query behind `cause`; empty if it is unknown."""
     if cause == WAITS_FOR_ITSELF and failure.held_since:
         return f" Its transaction began with {failure.held_since}."
+    if cause == "busy-handler":
+        return f" It was set at {failure.busy_handler}."
     if cause == OPEN_BLOB and failure.open_blob:
         return f" The handle is that of {failure.open_blob}."
     if cause == LOCK_ORDER and failure.opposite:

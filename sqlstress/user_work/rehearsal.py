@@ -35,7 +35,7 @@ from sqlstress.races.suspicions import (
 )
 from sqlstress.races.traced_statements import TracedStatement
 from sqlstress.races.tracing import Tracer
-from sqlstress.races.weak_checks import counters_of, id_reusing_tables, weak_checks
+from sqlstress.races.weak_checks import counters_of, id_reusing_tables, mixed_times, weak_checks
 from sqlstress.recording import CONNECT
 from sqlstress.report.results import Sighting
 from sqlstress.system.processes import ChildCaller
@@ -426,7 +426,7 @@ def sightings(
     first: dict[tuple[str, ...], Suspicion] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     for name, calls in traced.items():
-        for suspicion in repeated_calls(calls):
+        for suspicion in (*repeated_calls(calls), *program.pages_of_calls(calls), *mixed_times(calls)):
             first.setdefault((name, *suspicion.key), suspicion)
             counts[name, *suspicion.key] = len(calls)
         for call in calls:

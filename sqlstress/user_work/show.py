@@ -22,7 +22,15 @@ from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S
 from sqlstress.analysis.scaling import starvation, tally, throughput_findings
 from sqlstress.analysis.sentences import TracedStep
 from sqlstress.analysis.wording import FailureTime, duration, listing, place, places
-from sqlstress.races.suspicions import DEFERRED, FORKED, LOST_DATA, MIXED, NEEDLESS_LOCK, NOTES_ONLY
+from sqlstress.races.suspicions import (
+    DEFERRED,
+    FORKED,
+    HALF_DONE,
+    LOST_DATA,
+    MIXED,
+    NEEDLESS_LOCK,
+    NOTES_ONLY,
+)
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.report.results import Sighting, merged
@@ -48,7 +56,7 @@ from sqlstress.show.shown import LoadShown
 from sqlstress.sqlite_codes import BUSY_SNAPSHOT, name
 from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.target import reported
-from sqlstress.user_work import AFTER, NOT_REHEARSED, SUSPICION
+from sqlstress.user_work import AFTER, NOT_REHEARSED, SUSPICION, UNDER
 from sqlstress.user_work.failure_records import user_checks
 from sqlstress.user_work.failures_view import explained_errors, is_survived, refused_upgrades
 from sqlstress.user_work.lock_holders_view import merged_holders
@@ -436,7 +444,7 @@ class UserPresenter(LoadShown):
 # Findings on suspicions: two statements that may be a race. If a check failed, they are the probable cause.
 
 
-CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, NEEDLESS_LOCK, *NOTES_ONLY)
+CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, HALF_DONE, NEEDLESS_LOCK, *NOTES_ONLY)
 """Kinds of suspicions (possible races) that the text report shows."""
 _MAX_TRAIT_CHARS = 120
 MAX_SUSPICIONS = 3
@@ -460,6 +468,9 @@ def suspicion_findings(group: Group) -> Iterator[Finding]:
     suspicions.sort(key=lambda suspicion: suspicion.what in (NEEDLESS_LOCK, *NOTES_ONLY))
     checks = [*user_checks(group)]
     failed = any(check.status == "failed" for check in checks)
+    if {check.name for check in checks if check.status == "failed"} != {UNDER}:
+        # Work that is half done shows in checks under load only: when the load ends, all work is done.
+        suspicions = [suspicion for suspicion in suspicions if suspicion.what != HALF_DONE]
     for suspicion in suspicions[:MAX_SUSPICIONS]:
         first, then = _step(suspicion, "first"), _step(suspicion, "then")
         if suspicion.what == DEFERRED:

@@ -23,6 +23,7 @@ DEFAULTS: dict[str, Any] = {
     "exclusive": False,
     "repeated": False,
     "other_file": False,
+    "busy_handler": False,
     "left_open": False,
     "holder": "another process",
 }

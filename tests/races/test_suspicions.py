@@ -14,19 +14,23 @@ import pytest
 
 import sqlstress
 from sqlstress.races.guards import common_depth
-from sqlstress.races.program_races import copies, stale_copies
+from sqlstress.races.program_races import TracedProgram, copies, repeated_calls, stale_copies
 from sqlstress.races.suspicions import (
     DEFERRED,
     FORKED,
+    FROM_MEMORY,
     GUARDED,
     MAYBE_GUARDED,
     MIXED,
+    OFFSET_PAGES,
+    SECOND_SAVE,
     STALE,
     STALE_COPY,
     suspicions,
 )
 from sqlstress.races.touched import searches_range
 from sqlstress.races.traced_statements import TracedStatement, Write
+from sqlstress.races.weak_checks import weak_checks
 from sqlstress.recording.callers import StackEntry
 from sqlstress.report.results import Sighting
 from sqlstress.user_work import SUSPICION, rehearsal
@@ -569,3 +573,63 @@ def test_successive_functions_in_a_frame_have_no_common_function() -> None:
     assert common_depth([reader], [reader._replace(instruction=8)]) == 0
     nowhere = reader._replace(file="nowhere.py")
     assert common_depth([nowhere], [nowhere._replace(file="elsewhere.py")]) is None
+
+
+def saved(line: str, sql: str) -> TracedStatement:
+    """Return an UPDATE by Django of the row 7."""
+    what = SETS._replace(rows=frozenset({frozenset({(("id",), (7,))})}))
+    return write(2, what, at=line, sql=f'UPDATE "t" SET {sql} WHERE "t"."id" = 7')
+
+
+ADDS = '"n" = ("t"."n" + 1)'
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "is_twice"),
+    [
+        (("1", f"{ADDS}, \"x\" = 'a'"), ("2", f"{ADDS}, \"x\" = 'b'"), True),
+        (("1", ADDS), ("2", '"n" = 5'), False),
+        (("1", ADDS), ("2", '"n" = ("t"."n" + 2)'), False),
+        (("1", ADDS), ("1", ADDS), False),
+    ],
+)
+def test_expression_that_is_saved_twice_is_suspected(
+    first: tuple[str, str], then: tuple[str, str], *, is_twice: bool
+) -> None:
+    found = [suspicion.code for suspicion in weak_checks([saved(*first), saved(*then)], set(), {})]
+    assert found == [SECOND_SAVE] * is_twice
+
+
+def pages(*offsets: int, transaction: int | None = None) -> list[list[TracedStatement]]:
+    """Return calls that each read a page, in a common transaction or each in another."""
+    sql = "SELECT id FROM t ORDER BY name LIMIT 20 OFFSET {}"
+    return [
+        [query(transaction or number, sql=sql.format(offset))] for number, offset in enumerate(offsets, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("calls", "is_suspected"),
+    [
+        (pages(0, 20, 40, 60), True),
+        (pages(0, 40, 20, 60), False),
+        (pages(0, 20, 40), False),
+        (pages(0, 20, 40, 60, transaction=1), False),
+    ],
+)
+def test_pages_of_successive_calls_are_suspected(
+    calls: list[list[TracedStatement]], *, is_suspected: bool
+) -> None:
+    delete = write(9, SETS._replace(kind="delete"))
+    found = [suspicion.code for suspicion in TracedProgram([*calls, [delete]]).pages_of_calls(calls)]
+    assert found == [OFFSET_PAGES] * is_suspected
+
+
+@pytest.mark.parametrize("is_new_id", [False, True])
+def test_id_of_a_new_row_is_no_counter_in_memory(*, is_new_id: bool) -> None:
+    calls = []
+    for number in range(5, 12):
+        new = Write(OTHER, "insert", rows=frozenset({frozenset({(("id",), (number,))})}))
+        sets = SETS._replace(rows=frozenset({frozenset({(("id",), (1,))})}), numbers={"n": number})
+        calls.append([*[write(number, new)] * is_new_id, write(number, sets)])
+    assert [suspicion.code for suspicion in repeated_calls(calls)] == [FROM_MEMORY] * (not is_new_id)

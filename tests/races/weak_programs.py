@@ -569,6 +569,18 @@ def column_compared_with_a_text(connection: sqlite3.Connection) -> None:
     connection.execute("SELECT id FROM event WHERE id < strftime('%s', 'now')")
 
 
+def texts_with_and_without_t_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "UPDATE page SET modified = datetime('now') WHERE id = 1 AND modified < ?", ("2026-01-01T10:00:00",)
+    )
+
+
+def texts_of_a_single_format(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "UPDATE page SET modified = datetime('now') WHERE id = 1 AND modified < ?", ("2026-01-01 10:00:00",)
+    )
+
+
 # Leases: claims of a row for a limited time.
 
 LEASE = (

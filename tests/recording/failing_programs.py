@@ -15,6 +15,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 TIMEOUT_S = 0.2
 INSERT = "INSERT INTO t VALUES (1)"
 SELECT = "SELECT * FROM t"
@@ -82,6 +84,15 @@ def no_timeout(file: Path) -> None:
     with open_file(file, timeout=0) as this, open_file(file) as other:
         other.execute("BEGIN IMMEDIATE")
         with refused:
+            this.execute(INSERT)
+
+
+def busy_handler(file: Path) -> None:
+    with closing(apsw.Connection(str(file))) as this, closing(apsw.Connection(str(file))) as other:
+        this.set_busy_timeout(5000)
+        this.set_busy_handler(lambda calls: calls < 3)
+        other.execute("BEGIN IMMEDIATE")
+        with suppress(apsw.BusyError):
             this.execute(INSERT)
 
 
@@ -313,6 +324,7 @@ PROGRAMS: dict[str, Callable[[Path], None]] = {
     "open-cursor": open_cursor,
     "open-blob": open_blob,
     "no-timeout": no_timeout,
+    "busy-handler": busy_handler,
     "waits-for-itself": waits_for_itself,
     "short-timeout": short_timeout,
     "checkpoint-in-transaction": checkpoint_in_transaction,

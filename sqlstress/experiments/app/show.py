@@ -54,7 +54,6 @@ from sqlstress.show.plots import Plot
 from sqlstress.statistics.units import digits, format_duration, plural
 from sqlstress.user_work.call_findings import (
     backup_findings,
-    half_done_findings,
     lock_losses,
     memory_findings,
     no_effect_findings,
@@ -525,7 +524,6 @@ class AppShown(UserPresenter):
         unclosed_findings,
         passed_over_findings,
         repeat_findings,
-        half_done_findings,
         failure_findings,
         suspicion_findings,
         _wal_findings,

@@ -140,6 +140,7 @@ def _causes(error: PrintedError, group: Group, time: FailureTime | None, *, has_
             statement=error.statement or None,  # type: ignore[arg-type]
             transaction="none" if error.statement == "begin" else None,
             holder="this process" if error.alone else None,
+            busy_handler=False,  # It is rare, and nothing shows it from outside.
         )
     diagnosis = diagnose(error.code, facts)
     # The usual causes come first, in the order of USUAL, because only the output is known. Other causes
