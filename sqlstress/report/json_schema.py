@@ -94,7 +94,7 @@ def schema_text() -> str:
 
 def generated_text() -> str:
     """Return the text of the schema, generated from the dataclasses."""
-    return json.dumps(report_schema(), indent=2) + "\n"
+    return json.dumps(report_schema(), indent=1) + "\n"
 
 
 def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
