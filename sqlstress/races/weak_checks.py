@@ -102,7 +102,10 @@ _TIMES = re.compile(
     r"\b(\w+)[\"`\]]? *[<>=]+ *(?:'\d{4}-\d\d-\d\d([T ])\d\d:|(datetime *\(|current_timestamp\b))",
     re.IGNORECASE,
 )
-"""Pattern such as `expires < '2026-01-01T10:00'` or `expires = datetime('now')`, with the column and T."""
+"""Pattern such as `expires < '2026-01-01T10:00'` or `expires = datetime('now')`.
+
+Groups: the column, the character before the hour, and the SQL function.
+"""
 _NUMBERS = re.compile(r"(?<![\w.'-])\d+(?![\w.'])")
 _F_EXPRESSION = re.compile(r'("(\w+)" = \("\w+"\."\2" [+-] [^()]+\))')
 """Pattern of Django's SQL for an F() expression: `"n" = ("counter"."n" + 1)`."""

@@ -483,7 +483,10 @@ class FailedStatements:
         self.looks_up = True
 
     def add_checkpoint(self, step: TimedStep) -> None:
-        """Record a checkpoint, and its wait if it took LONG_HOLD_S or longer, unless it was PASSIVE."""
+        """Record that a checkpoint ran. Also record its duration, if it waited for LONG_HOLD_S or longer.
+
+        A PASSIVE checkpoint does not wait, so its duration is not recorded.
+        """
         sql, _, at, begun, ended = step
         self._has_checkpoints = True
         if ended - begun >= LONG_HOLD_S and not is_passive(sql):

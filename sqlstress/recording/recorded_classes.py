@@ -153,7 +153,7 @@ def _recorded_checkpoint(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _recorded_wal_hook(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return apsw's method `set_wal_hook`, which records the size of the WAL at each call of the hook."""
+    """Return a method `set_wal_hook`. Its hooks record the size of the WAL, and call the user's hook."""
 
     def set_wal_hook(connection: Any, callable: Callable[..., int] | None) -> None:
         history = getattr(connection, "_sqlstress", None)

@@ -340,7 +340,7 @@ def repeat_findings(group: Group) -> Iterator[Finding]:
 
 
 def _explains_data(group: Group) -> bool:
-    """Return whether an observation is a probable cause of wrong data."""
+    """Return whether the group's report names a probable cause of wrong data, such as an open transaction."""
     others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT, PASSED_OVER)
     return any(
         sighting.topic != SUSPICION or sighting.what in LOST_DATA

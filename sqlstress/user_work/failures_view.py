@@ -126,7 +126,8 @@ def failure_findings(group: Group) -> Iterator[Finding]:
         for failure in failures_of(group)
         if failure.code != ERROR  # The message of SQLITE_ERROR already explains the cause.
         and not (failure.facts.statement == "checkpoint" and is_passive(failure.sql))  # It does no harm.
-        # The connection of several threads may have lost the rows to which the refused row belongs.
+        # If threads share a connection, a ROLLBACK of one thread may undo the row to which the refused row of
+        # another refers. The finding on the shared connection names this cause.
         and not (are_mixed and failure.code & 0xFF == CONSTRAINT)
         and not (_is_handled(failure, raised) and (not is_wrong or is_split or failure.at in half_done))
         and name(failure.code) not in consequences

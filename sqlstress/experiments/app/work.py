@@ -176,9 +176,10 @@ class AppWork(UserWork):
         return {"objects": str(objects), "least_opening_s": f"{min(times_s):.6g}"}
 
     def _mark_broken_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the observations; mark connections without foreign keys if rows violate declared keys.
+        """Return the observations. Mark connections with foreign_keys off if rows violate a foreign key.
 
-        The parent process reads the schema: if a worker did, closing the file would release the user's locks.
+        The parent process searches for such rows. If a worker did, closing its file would release the locks
+        of the user's connections.
         """
         without_keys = [
             sighting
