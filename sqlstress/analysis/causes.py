@@ -352,9 +352,9 @@ RULES: tuple[Rule, ...] = (
         "transaction-state",
         (TRANSACTION_ERROR,),
         Facts(),
-        "BEGIN found an open transaction, or COMMIT or ROLLBACK found none: threads share a connection, or an"
-        " error path has no ROLLBACK.",
-        "Use a connection for each thread, and end each transaction on every path.",
+        "BEGIN found an open transaction, or COMMIT or ROLLBACK found none: threads or tasks share a"
+        " connection, or an error path has no ROLLBACK.",
+        "Use a connection for each thread or task, and end each transaction on every path.",
     ),
     Rule(
         "bus-error",

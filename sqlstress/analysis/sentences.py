@@ -687,14 +687,21 @@ _SUSPICIONS = {
         "such as '' instead of NULL, or use an expression: ON CONFLICT (coalesce(column, '')) with such an "
         "index."
     ),
+    "null-twin": (
+        "{cause} of double rows: {name} inserts a row into {table} that equals another in the columns of a "
+        "UNIQUE key, and some of these are NULL{use}. NULLs count as different, so the key refuses no such "
+        "row. Declare the columns NOT NULL, with a value such as 0 or '', or create a UNIQUE index on the "
+        "others WHERE the column IS NULL."
+    ),
     "replaced-parent": (
         "{cause} of lost rows in {table}: {name} replaces a row, which deletes the old row, and ON DELETE "
         "applies to the rows that refer to it{use}. Use INSERT ... ON CONFLICT DO UPDATE."
     ),
     "skipped-trigger": (
         "{cause} of wrong data from triggers: {name} replaces rows of {table}, and SQLite deletes the old "
-        "row without the DELETE triggers, because recursive_triggers is off{use}. Use INSERT ... ON CONFLICT "
-        "DO UPDATE, or run PRAGMA recursive_triggers=ON in each connection."
+        "row without the DELETE triggers, because recursive_triggers is off{use}. Run PRAGMA "
+        "recursive_triggers=ON in each connection, or use INSERT ... ON CONFLICT DO UPDATE, with a trigger "
+        "for UPDATE."
     ),
     "shared-staging": (
         "{cause} of mixed rows: {name} fills {table}, and copies all its rows in another transaction. "

@@ -103,6 +103,23 @@ class WrittenTable:
         places = [names.index(key) for key in keys if key in names]
         return any(row[place] is None for row in self._query(parts[1]) for place in places)
 
+    def has_null_twin(self, sql: str) -> bool:
+        """Return whether an INSERT adds a row that equals another in a UNIQUE key, with NULLs in the key."""
+        parts = _parse_insert(sql)
+        if not parts or not parts[0]:
+            return False
+        names = [name.lower() for name in parts[0]]
+        for values in self._query(parts[1]):
+            row = dict(zip(names, values, strict=False))
+            for key in self._keys:
+                known = [row.get(column) for column in key]
+                if None not in known or not any(value is not None for value in known):
+                    continue
+                equal = (f"{_quoted(c)} IS {sql_literal(v)}" for c, v in zip(key, known, strict=True))
+                if self._query(f"SELECT 1 FROM {_quoted(self._name)} WHERE {' AND '.join(equal)} LIMIT 1"):
+                    return True
+        return False
+
     def queried(self, sql: str) -> frozenset[Row] | None:
         """Return the rows that a query reads; None if unknown. `sql` must read only this table."""
         source = _single_table_source(sql)
@@ -375,7 +392,9 @@ def _quoted(name: str) -> str:
 
 
 def sql_literal(value: Any) -> str:
-    """Return a value as an SQL literal, such as "'Ann'" for a text."""
+    """Return a value as an SQL literal, such as "'Ann'" for a text, and "NULL" for None."""
+    if value is None:
+        return "NULL"
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)

@@ -68,6 +68,8 @@ class Write(NamedTuple):
     """Whether SQLite may give the new row the rowid of a deleted row; False with AUTOINCREMENT."""
     has_null_key: bool = False
     """Whether a new row has NULL in a column of its ON CONFLICT (...), so that it conflicts with no row."""
+    has_null_twin: bool = False
+    """Whether a new row equals another row in all columns of a UNIQUE key, but has NULL in some of them."""
     refused: frozenset[str] = frozenset()
     """Columns in `sets` whose values a CHECK or trigger can refuse, as with CHECK (n >= 0)."""
 

@@ -513,7 +513,7 @@ class TracedConnection:
         if write.kind in (UPDATE, DELETE):
             return write._replace(rows=target.changed(sql))
         inserted = target.inserted(sql)
-        write = write._replace(has_null_key=target.has_null_key(sql))
+        write = write._replace(has_null_key=target.has_null_key(sql), has_null_twin=target.has_null_twin(sql))
         return write._replace(rows=inserted[0], existing=inserted[1]) if inserted else write
 
     def _with_values(self, write: Write, sql: str) -> Write:

@@ -21,6 +21,8 @@ A call runs without load, in a test run before the measurement (the rehearsal). 
   for example a counter that another statement increments.
 - NULL_KEY: a new row has NULL in a column of ON CONFLICT (article, size). NULLs count as different, so SQLite
   adds the row to another row that looks equal.
+- NULL_TWIN: a new row equals another row in all columns of a UNIQUE key. The key refuses neither, because
+  some of these columns are NULL.
 - CASCADE: INSERT OR REPLACE deletes the old row. ON DELETE then deletes or changes rows of another table.
 - SKIPPED_TRIGGER: INSERT OR REPLACE deletes the old row, but runs no DELETE trigger, unless PRAGMA
   recursive_triggers is on.
@@ -52,6 +54,7 @@ from sqlstress.races.suspicions import (
     LAST_ROW,
     MIXED_TIMES,
     NULL_KEY,
+    NULL_TWIN,
     OLD_ID,
     RESET,
     REUSED_ID,
@@ -184,6 +187,8 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
             yield Suspicion(RESET, write.table[1], update, statement)
         if write.has_null_key:
             yield Suspicion(NULL_KEY, write.table[1], statement, statement)
+        elif write.has_null_twin:
+            yield Suspicion(NULL_TWIN, write.table[1], statement, statement)
         if write.cascades:
             yield Suspicion(CASCADE, write.cascades, statement, statement)
         if write.skips_trigger:

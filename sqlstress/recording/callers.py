@@ -85,6 +85,8 @@ def awaiting_task() -> Any:
     """
     if "asyncio" not in sys.modules or threading.current_thread() is threading.main_thread():
         return None
+    if _is_users_thread():
+        return None
     import asyncio
 
     futures: list[asyncio.Future[Any]] = []
@@ -109,6 +111,22 @@ def awaiting_task() -> Any:
             break
         time.sleep(_LOOK_S)  # Meanwhile the main thread runs, also on a busy machine.
     return None
+
+
+def _is_users_thread() -> bool:
+    """Return whether the user's code started this thread for a function of its own, such as a writer's loop.
+
+    Such a function may do the work of several tasks in a transaction. A thread of a library, such as that of
+    `asyncio.to_thread` or aiosqlite, works for a single task at a time.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    outermost = ""
+    while frame:
+        if frame.f_globals.get("__name__") != "threading":
+            outermost = frame.f_code.co_filename
+        frame = frame.f_back
+    folders = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
+    return bool(outermost) and not any(outermost.startswith(folder) for folder in folders)
 
 
 _WORK_ITEM = "_WorkItem"

@@ -66,6 +66,9 @@ does not apply to slow writes.
 MIN_HOLDS_OF_CALLS, LARGE_HOLD_SHARE = 0.01, 0.3
 """Minimum share of calls with a long hold; does not apply from a share LARGE_HOLD_SHARE of run time on."""
 
+BUSY_LOCK = 0.5
+"""Minimum result of `_idle_share` from which on holds shorter than LONG_HOLD_S are findings, too."""
+
 MIN_RESTARTS = 3
 """Minimum number of restarts of a backup in several steps, for a finding. A few restarts cost little."""
 
@@ -162,6 +165,16 @@ def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding
         yield from growth
 
 
+def _idle_share(group: Group) -> float:
+    """Return the share of the time in which a process held the write lock, but worked outside of SQLite."""
+    idle = sum(
+        float(sighting.traits["share"])
+        for sighting in sightings(group, LONG_HOLD)
+        if float(sighting.traits["outside"]) >= MIN_OUTSIDE
+    )
+    return idle / max(1, sum(len(run.trials) for run in group.runs))
+
+
 def own_hold_findings(group: Group) -> Iterator[Finding]:
     """Yield findings on transactions of the user's own code that held the write lock for long.
 
@@ -171,7 +184,8 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
     failures = failures_of(group)
     waited_for = {failure.held_since for failure in failures}
     causes = (diagnose(failure.code, failure.facts).cause for failure in failures)
-    shortest_s = MIN_HOLD_S if any(cause and cause.name == HELD_LONGER for cause in causes) else LONG_HOLD_S
+    is_short = any(cause and cause.name == HELD_LONGER for cause in causes) or _idle_share(group) >= BUSY_LOCK
+    shortest_s = MIN_HOLD_S if is_short else LONG_HOLD_S
     kinds: dict[tuple[str, str], list[Sighting]] = {}
     for sighting in sightings(group, LONG_HOLD):
         kinds.setdefault((sighting.what, sighting.traits.get("work", "")), []).append(sighting)

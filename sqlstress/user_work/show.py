@@ -30,6 +30,7 @@ from sqlstress.races.suspicions import (
     MIXED,
     NEEDLESS_LOCK,
     NOTES_ONLY,
+    NULL_TWIN,
 )
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import ISOLATIONS, Case
@@ -444,7 +445,7 @@ class UserPresenter(LoadShown):
 # Findings on suspicions: two statements that may be a race. If a check failed, they are the probable cause.
 
 
-CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, HALF_DONE, NEEDLESS_LOCK, *NOTES_ONLY)
+CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, HALF_DONE, NULL_TWIN, NEEDLESS_LOCK, *NOTES_ONLY)
 """Kinds of suspicions (possible races) that the text report shows."""
 _MAX_TRAIT_CHARS = 120
 MAX_SUSPICIONS = 3
@@ -468,6 +469,8 @@ def suspicion_findings(group: Group) -> Iterator[Finding]:
     suspicions.sort(key=lambda suspicion: suspicion.what in (NEEDLESS_LOCK, *NOTES_ONLY))
     checks = [*user_checks(group)]
     failed = any(check.status == "failed" for check in checks)
+    if not failed:  # Rows with NULL in a UNIQUE key may be intended.
+        suspicions = [suspicion for suspicion in suspicions if suspicion.what != NULL_TWIN]
     if {check.name for check in checks if check.status == "failed"} != {UNDER}:
         # Work that is half done shows in checks under load only: when the load ends, all work is done.
         suspicions = [suspicion for suspicion in suspicions if suspicion.what != HALF_DONE]

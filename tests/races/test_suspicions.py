@@ -633,3 +633,48 @@ def test_id_of_a_new_row_is_no_counter_in_memory(*, is_new_id: bool) -> None:
         sets = SETS._replace(rows=frozenset({frozenset({(("id",), (1,))})}), numbers={"n": number})
         calls.append([*[write(number, new)] * is_new_id, write(number, sets)])
     assert [suspicion.code for suspicion in repeated_calls(calls)] == [FROM_MEMORY] * (not is_new_id)
+
+
+WRITER = """
+import asyncio, queue, sqlite3, threading
+from sqlstress import connect, setup, transaction
+
+@setup
+def create(database):
+    with sqlite3.connect(database) as db:
+        db.execute("CREATE TABLE t (n)")
+
+def write(database, inbox):
+    db = sqlite3.connect(database, timeout=30, isolation_level=None)
+    while batch := inbox.get():
+        db.execute("BEGIN IMMEDIATE")
+        for done in batch:
+            db.execute("INSERT INTO t VALUES (1)")
+        db.execute("COMMIT")
+        for done in batch:
+            done.get_loop().call_soon_threadsafe(done.set_result, None)
+
+@connect
+def opened(database):
+    inbox = queue.Queue()
+    threading.Thread(target=write, args=(database, inbox), daemon=True).start()
+    return asyncio.new_event_loop(), inbox
+
+async def wait(done):
+    await done
+
+async def insert(loop, inbox):
+    batch = [loop.create_future() for _ in range(3)]
+    tasks = [asyncio.create_task(wait(done)) for done in batch]
+    await asyncio.sleep(0)
+    inbox.put(batch)
+    await asyncio.gather(*tasks)
+
+@transaction
+def work(opened):
+    opened[0].run_until_complete(insert(*opened))
+"""
+
+
+def test_thread_that_commits_the_work_of_several_tasks_is_no_suspicion(tmp_path: Path) -> None:
+    assert findings_of(measured(tmp_path, WRITER, concurrency=1, ops=9), "suspicion") == []

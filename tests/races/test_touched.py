@@ -193,3 +193,24 @@ def test_query_that_may_match_other_rows_does_not_seek_a_text_alone(sql: str, on
 def test_condition_is_the_text_after_where() -> None:
     assert {"state", "id"} <= conditions('SELECT name FROM j WHERE "State" = 1 AND id IN (SELECT id FROM o)')
     assert not conditions("SELECT state FROM j")
+
+
+@pytest.mark.parametrize(
+    ("values", "is_twin"),
+    [
+        ("(bed) VALUES ('a')", True),
+        ("(bed, gone) VALUES ('a', NULL)", True),
+        ("(bed, gone) VALUES ('a', 2)", False),
+        ("(bed) VALUES ('b')", False),
+        ("(gone) VALUES (NULL)", False),
+    ],
+)
+def test_row_with_null_in_a_unique_key_may_have_a_twin(
+    connection: sqlite3.Connection, values: str, *, is_twin: bool
+) -> None:
+    connection.executescript(
+        "CREATE TABLE stay (bed TEXT, gone INTEGER, UNIQUE (bed, gone)); INSERT INTO stay VALUES ('a', NULL);"
+    )
+    keys = [frozenset(("bed", "gone"))]
+    table = WrittenTable("stay", keys, lambda sql: connection.execute(sql).fetchall())
+    assert table.has_null_twin(f"INSERT INTO stay {values}") == is_twin
