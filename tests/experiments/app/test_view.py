@@ -8,11 +8,12 @@ import pytest
 
 from sqlstress.analysis.advice import advise
 from sqlstress.experiments.app import BEGINNING, CONNECTION, THREADED, UNREAD
+from sqlstress.races.suspicions import HALF_DONE, NULL_TWIN
 from sqlstress.recording import CALL_COST
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.results import Sighting
 from sqlstress.show.text import report_text
-from sqlstress.user_work import AFTER, SUSPICION
+from sqlstress.user_work import AFTER, SUSPICION, UNDER
 from sqlstress.user_work.show import CODES
 from tests.app_report import SIGHTINGS, TRAITS, app_report
 from tests.example_report import assert_golden_texts
@@ -74,11 +75,23 @@ def test_suspicion_is_a_probable_cause_only_with_wrong_data() -> None:
     assert text.startswith("Suspicion, although every check passed, of a lost update")
 
 
+def shows_suspicion(kind: str, *failed: str) -> bool:
+    """Return whether a report whose checks `failed` shows a suspicion; the other checks passed."""
+    traits = {"transaction": "transfer", "table": "account", "first": "SELECT 1", "then": "UPDATE account"}
+    report = with_sightings(Sighting(SUSPICION, kind, 1, "", traits))
+    (run,), checks = report.runs, []
+    for name in (UNDER, AFTER):
+        checks.append(Check(name, "failed" if name in failed else "ok", 1, int(name in failed)))
+    trial = replace(run.trials[0], verdict=Verdict(tuple(checks)))
+    report = replace(report, runs=(replace(run, trials=(trial,)),))
+    return any("SELECT 1" in finding.text for finding in advise(report))
+
+
 @pytest.mark.parametrize("kind", CODES)
 def test_suspicion_of_each_kind_is_shown_with_its_statement(kind: str) -> None:
-    traits = {"transaction": "transfer", "table": "account", "first": "SELECT 1", "then": "UPDATE account"}
-    findings = advise(with_sightings(Sighting(SUSPICION, kind, 1, "", traits)))
-    assert [finding for finding in findings if "SELECT 1" in finding.text]
+    assert shows_suspicion(kind, UNDER)
+    assert shows_suspicion(kind, AFTER) == (kind != HALF_DONE)
+    assert shows_suspicion(kind) == (kind not in (HALF_DONE, NULL_TWIN))
 
 
 @pytest.mark.parametrize(
