@@ -165,6 +165,10 @@ class Tracer:
         """Return the position in the user's code or SQL script from where the statement runs."""
         return self._frames.call_site() if self._frames else CallSite(self.place)
 
+    def is_users_thread(self) -> bool:
+        """Return whether the user's code started this thread for a function of its own."""
+        return bool(self._frames and self._frames.is_users_thread())
+
 
 class ForkReports:
     """Pipe by which forked processes report SQL statements on connections of their parent process."""
@@ -323,7 +327,9 @@ class TracedConnection:
         # Successive tasks in a transaction count as a single task: asyncio.wait_for makes a task for each
         # statement. The statements of a task may run in its own thread and in helper threads.
         known = None if begins_transaction else self._task
-        task = awaiting_task() or (current_task() if known else None)
+        task = None
+        if not self._tracer.is_users_thread():
+            task = awaiting_task() or (current_task() if known else None)
         if not known or not (task in (None, known) or known.done()):
             self._runner = id(task) if task else runner_id()
         self._task = task or known

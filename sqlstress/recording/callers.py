@@ -85,8 +85,6 @@ def awaiting_task() -> Any:
     """
     if "asyncio" not in sys.modules or threading.current_thread() is threading.main_thread():
         return None
-    if _is_users_thread():
-        return None
     import asyncio
 
     futures: list[asyncio.Future[Any]] = []
@@ -111,22 +109,6 @@ def awaiting_task() -> Any:
             break
         time.sleep(_LOOK_S)  # Meanwhile the main thread runs, also on a busy machine.
     return None
-
-
-def _is_users_thread() -> bool:
-    """Return whether the user's code started this thread for a function of its own, such as a writer's loop.
-
-    Such a function may do the work of several tasks in a transaction. A thread of a library, such as that of
-    `asyncio.to_thread` or aiosqlite, works for a single task at a time.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    outermost = ""
-    while frame:
-        if frame.f_globals.get("__name__") != "threading":
-            outermost = frame.f_code.co_filename
-        frame = frame.f_back
-    folders = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
-    return bool(outermost) and not any(outermost.startswith(folder) for folder in folders)
 
 
 _WORK_ITEM = "_WorkItem"
@@ -235,6 +217,21 @@ class UserFrames:
         task = awaiting_task()
         frames = self._coroutine_frames(task.get_coro()) if task else []
         return (frames[-1].f_code.co_filename, frames[-1].f_lineno) if frames else None
+
+    def is_users_thread(self) -> bool:
+        """Return whether the user's code started this thread for a function of its own, such as a loop.
+
+        Such a function may do the work of several tasks in a transaction. A thread of a library, such as that
+        of aiosqlite, works for a single task at a time.
+        """
+        frame: FrameType | None = sys._getframe(1)
+        outermost = ""
+        while frame:
+            file = frame.f_code.co_filename
+            if not (file == threading.__file__ or file.startswith(OUR_CODE)):
+                outermost = file
+            frame = frame.f_back
+        return threading.current_thread() is not threading.main_thread() and self._is_users(outermost)
 
     def text(self, line: tuple[str, int]) -> str:
         """Return a line as text, such as "bank.py:27"; empty outside of the user's code."""

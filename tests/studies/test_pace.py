@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.engine.study import Progress
+from sqlstress.experiments.kv.experiment import PASSES
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
@@ -47,10 +48,10 @@ class Going(Watching):
 
 
 def test_longer_window_is_separate_from_passes_and_its_time_counts() -> None:
-    case = cases_of({"concurrency": 4, "repeat": 10})[0]
+    case = cases_of({"concurrency": 4, "repeat": PASSES})[0]
     going = Going((case,))
-    going.now += 10 * expected_trial_s(case)  # the passes took the expected time
-    going.pace.begin(10)
+    going.now += PASSES * expected_trial_s(case)  # the passes took the expected time
+    going.pace.begin(PASSES)
     going.pace.phase("measuring")
     assert going.last.label == "[waits] 1 bucket, 4 processes"
     assert going.pace.left_s() == pytest.approx(expected_trial_s(replace(case, duration_s=LONGER_S)))
