@@ -184,7 +184,9 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
     failures = failures_of(group)
     waited_for = {failure.held_since for failure in failures}
     causes = (diagnose(failure.code, failure.facts).cause for failure in failures)
-    is_short = any(cause and cause.name == HELD_LONGER for cause in causes) or _idle_share(group) >= BUSY_LOCK
+    is_short = any(cause and cause.name == HELD_LONGER for cause in causes)
+    # A single process waits for no other.
+    is_short |= any(run.case.concurrency > 1 for run in group.runs) and _idle_share(group) >= BUSY_LOCK
     shortest_s = MIN_HOLD_S if is_short else LONG_HOLD_S
     kinds: dict[tuple[str, str], list[Sighting]] = {}
     for sighting in sightings(group, LONG_HOLD):

@@ -322,7 +322,7 @@ def test_report_names_statement_line_and_share(tmp_path: Path) -> None:
 def test_short_holds_are_named_if_they_fill_the_time(tmp_path: Path, *, is_busy: bool) -> None:
     hold, pause = LONG_HOLD_S / 2, "" if is_busy else "time.sleep(0.5)"
     text = SLEEPS.replace(f"sleep({2 * LONG_HOLD_S})", f"sleep({hold})") + f"    {pause}\n"
-    report = measured(tmp_path, text, concurrency=1, ops=8)
+    report = measured(tmp_path, text, concurrency=2, ops=8)
     assert len(findings_of(report, "long-hold")) == is_busy
 
 
