@@ -219,22 +219,25 @@ def mixed_times(calls: Iterable[Statements]) -> Iterator[Suspicion]:
 
 
 def _half_done(call: Statements) -> Iterator[Suspicion]:
-    for index, then in enumerate(call):
+    inserted: dict[str, TracedStatement] = {}
+    """Earlier INSERTs, by the id that SQLite has assigned to the new row."""
+    for then in call:
         if not then.write or then.write.kind != INSERT:
             continue
-        values = {*_NUMBERS.findall(then.sql.lower().partition("values")[2])}
-        for first in call[:index]:
+        for number in _NUMBERS.findall(then.sql.lower().partition("values")[2]):
+            first = inserted.get(number)
             if (
-                first.write
-                and first.write.kind == INSERT
-                and first.write.numbered
+                first
+                and first.write
                 and first.write.table != then.write.table
                 and first.transaction != then.transaction
                 and first.runner == then.runner
-                and {str(value) for row in first.write.rows or () for _, key in row for value in key} & values
             ):
                 yield Suspicion(HALF_DONE, then.write.table[1], first, then)
                 return
+        for row in then.write.rows or () if then.write.numbered else ():
+            for value in (value for _, key in row for value in key):
+                inserted.setdefault(str(value), then)
 
 
 def _second_saves(call: Statements) -> Iterator[Suspicion]:
