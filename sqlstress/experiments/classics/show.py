@@ -484,7 +484,7 @@ class CyclesShown(ClassicShown):
             "delete = 1",
             rows,
             blocks.count_cell,
-            lambda trial: 1 / total_ns(trial),
+            lambda trial: 1 / total if (total := total_ns(trial)) else None,
             meaning="delete = 1: speed relative to delete, from the totals",
             leaves=40,
         )
