@@ -1,6 +1,7 @@
 """Helpers for tests on a PostgreSQL server: remaining objects, and actions during the window."""
 
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -99,4 +100,5 @@ def kill_worker(connection: Any, _rows: Any) -> None:
         children = psutil.Process().children(recursive=True)
         if workers := [process for process in children if ports & ports_of(process)]:
             break
+        time.sleep(0.05)
     workers[0].kill()
