@@ -419,6 +419,15 @@ def _place(statement: TracedStatement) -> tuple[str, int, list[tuple[int, int]]]
     return statement.at, statement.spot, [(entry.line, entry.instruction) for entry in statement.stack]
 
 
+def _draws_key(query: TracedStatement, write: Write) -> bool:
+    """Return whether a query reads only the key of a row that it draws at random.
+
+    Such a row is probably no job, which must be done only once. SQLite also reports a read of the column "".
+    """
+    keys = {"", "rowid"}.union(*write.keys)
+    return "random()" in query.sql.lower() and query.reads[write.table] <= keys
+
+
 def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
     columns = query.reads[write.table]
     if write.kind == UPDATE:
@@ -432,9 +441,7 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
             # guard tests it, for example to keep the last row.
             guard = guard_between(query.stack, statement.stack, columns, columns, absence_counts=False)
             return not is_counted and (guard is None or guard.exists)
-        # A row that is drawn at random is no job that must be done only once.
-        is_drawn = "random()" in query.sql.lower()
-        return query.found is not False and not is_counted and not is_drawn
+        return query.found is not False and not (is_counted or _draws_key(query, write))
     if write.kind == OVERWRITE and not is_new(write):
         # If the query found no row, the INSERT OR REPLACE probably loses nothing: another process may have
         # added the row since, but from the same data, as in a cache.

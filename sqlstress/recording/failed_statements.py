@@ -328,8 +328,9 @@ class FailedStatements:
             steps = transaction_steps(earlier) if was_open else []
             writes = [step[0] for step in steps if id(step) not in refused]
             (holder, held_since), blobs = self._holder(connection, history.name), history.open_blobs()
+            timeout_ms = pragma(connection, "busy_timeout")
             return FailureFacts(
-                timeout_ms=pragma(connection, "busy_timeout"),
+                timeout_ms=timeout_ms,
                 journal=pragma(connection, "journal_mode"),
                 statement=statement_kind(sql),
                 transaction=state,
@@ -346,7 +347,7 @@ class FailedStatements:
                 opened_by=history.opened_by if was_open else "",
                 earlier_query=self._earlier_query(sql, earlier) if code in KEY_EXISTS else "",
                 open_blob=self._with_line(blobs[-1][0], blobs[-1][2]) if blobs else "",
-                busy_handler=history.busy_handler if pragma(connection, "busy_timeout") == "0" else "",
+                busy_handler=history.busy_handler if timeout_ms == "0" else "",
                 library=_library(sys._getframe(2)),
             )
 

@@ -51,7 +51,7 @@ _SAME_CURE = {"stale-snapshot": "read-before-write"}
 _NEXT_NUMBER = re.compile(r"\b(max|count)\s*\(|\border\s+by\b.*\bdesc\b", re.IGNORECASE)
 """Pattern of queries for the largest number or the count, from which programs make a new key."""
 NS_PER_MS = NS_PER_S // 1000
-LOCK_ORDER, WAITS_FOR_ITSELF = "lock-order", "waits-for-itself"
+LOCK_ORDER, WAITS_FOR_ITSELF, BUSY_HANDLER = "lock-order", "waits-for-itself", "busy-handler"
 COMMIT_BEHIND_READER, DUPLICATE_KEY, OPEN_BLOB = "commit-behind-reader", "duplicate-key", "open-blob"
 _UPGRADES = ("read-before-write", "stale-snapshot", "repeated-statement", "left-open-reads")
 """Causes why SQLite refuses the write lock to a transaction that has already read."""
@@ -204,9 +204,7 @@ def are_repeated(group: Group) -> bool:
     """Return whether SQLite refused locks, and the calls always repeated their work and committed it."""
     raised = {failure.error for failure in failed.failures_of(group.runs)}
     refused = [failure for failure in failures_of(group) if failure.code & 0xFF == BUSY]
-    return bool(refused) and all(
-        failure.repeated and not failure.given_up and name(failure.code) not in raised for failure in refused
-    )
+    return bool(refused) and all(failure.repeated and _lost_no_work(failure, raised) for failure in refused)
 
 
 def is_survived(group: Group, line: str) -> bool:
@@ -215,7 +213,11 @@ def is_survived(group: Group, line: str) -> bool:
     refused = [
         failure for failure in failures_of(group) if failure.at == line and failure.code & 0xFF == BUSY
     ]
-    return bool(refused) and not any(failure.given_up or name(failure.code) in raised for failure in refused)
+    return bool(refused) and all(_lost_no_work(failure, raised) for failure in refused)
+
+
+def _lost_no_work(failure: Failure, raised: Container[str]) -> bool:
+    return not failure.given_up and name(failure.code) not in raised
 
 
 def _is_handled(failure: Failure, raised: Container[str]) -> bool:
@@ -332,7 +334,7 @@ def _details(failure: Failure, cause: str) -> str:
     """Return a sentence that names the transaction or query behind `cause`; empty if it is unknown."""
     if cause == WAITS_FOR_ITSELF and failure.held_since:
         return f" Its transaction began with {failure.held_since}."
-    if cause == "busy-handler":
+    if cause == BUSY_HANDLER:
         return f" It was set at {failure.busy_handler}."
     if cause == OPEN_BLOB and failure.open_blob:
         return f" The handle is that of {failure.open_blob}."

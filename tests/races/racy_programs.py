@@ -129,8 +129,14 @@ def pop_in_a_late_transaction_wrong(file: str) -> None:
 
 def delete_of_a_random_row(file: str) -> None:
     with closing(apsw.Connection(file)) as connection:
-        for row in connection.execute("SELECT id FROM job ORDER BY random() LIMIT 1"):
-            connection.execute("DELETE FROM job WHERE id = ?", row)
+        (row,) = connection.execute("SELECT id FROM job ORDER BY random() LIMIT 1")
+        connection.execute("DELETE FROM job WHERE id = ?", row)
+
+
+def pop_of_a_random_job_wrong(file: str) -> None:
+    with closing(apsw.Connection(file)) as connection:
+        ((job, _),) = connection.execute("SELECT id, status FROM job ORDER BY random() LIMIT 1")
+        connection.execute("DELETE FROM job WHERE id = ?", (job,))
 
 
 def pop_returning(file: str) -> None:

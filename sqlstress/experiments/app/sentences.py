@@ -74,11 +74,11 @@ def call_cost(
     return " ".join(parts)
 
 
-def foreign_keys(*, ignored: bool = False) -> str:
-    off = "Rows refer to rows that do not exist, because foreign keys are off"
-    if ignored:
-        return f"{off}: PRAGMA foreign_keys ran in a transaction, where it has no effect."
-    return f"{off}: REFERENCES and ON DELETE do nothing. Run PRAGMA foreign_keys=ON in each connection."
+def foreign_keys() -> str:
+    return (
+        "Rows refer to rows that do not exist, because foreign keys are off: REFERENCES and ON DELETE do "
+        "nothing. Run PRAGMA foreign_keys=ON in each connection."
+    )
 
 
 def settings_differ(*, kinds: int, server: bool = False) -> str:

@@ -241,9 +241,10 @@ def setting_findings(group: Group) -> Iterator[Finding]:
         yield Finding(sentences.journal_mode, on_disk=True)
     if any(traits.get("synchronous") == "off" for traits in here):
         yield Finding(sentences.synchronous_off)
-    if any(traits.get("foreign_keys") == BROKEN for traits in here):
-        ignored = any("foreign_keys" in sighting.what.lower() for sighting in sightings(group, NO_EFFECT))
-        yield Finding(sentences.foreign_keys, ignored=ignored)
+    # If the PRAGMA had no effect, the finding on it names the cause.
+    ignored = any("foreign_keys" in sighting.what.lower() for sighting in sightings(group, NO_EFFECT))
+    if not ignored and any(traits.get("foreign_keys") == BROKEN for traits in here):
+        yield Finding(sentences.foreign_keys)
     settings = {
         tuple(map(traits.get, ("journal_mode", "synchronous", "busy_timeout")))
         for traits in here
