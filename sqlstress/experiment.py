@@ -182,11 +182,15 @@ class Experiment(ReportFormat):
         """Return the time limit of a case in seconds; 0 means no limit."""
         return 0.0
 
-    def misses_long_waits(self, case: Case) -> bool:
-        """Return whether operations may wait for a lock for longer than the window of this case.
+    def has_default_windows(self, case: Case) -> bool:
+        """Return whether the number and length of the case's trials are this experiment's defaults."""
+        defaults = {option.name: option.value for option in self.options}
+        return (case.duration_s, case.repeat, case.ops) == (defaults["duration"], defaults["repeat"], None)
 
-        Such waits are missing in its results. So, of all such cases, that with the most processes is measured
-        again in a longer window.
+    def needs_longer_window(self, case: Case) -> bool:
+        """Return whether the window of this case is too short for long waits and rare events.
+
+        Of all such cases, that with the most processes is measured again in a longer window.
         """
         return False
 

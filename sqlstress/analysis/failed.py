@@ -25,7 +25,7 @@ IMMEDIATE_SHARE = 0.1
 
 def failures_of(runs: Iterable[Run]) -> Iterator[Failures]:
     """Yield the failures of the runs' valid trials: failed operations, grouped by kind and error."""
-    return (failures for run in runs for trial in run.valid for failures in trial.failures)
+    return (failures for run in runs for trial in run.all_valid for failures in trial.failures)
 
 
 def failure_time_of(failures: Iterable[Failures], timeout_ms: int | None) -> FailureTime | None:
@@ -54,7 +54,7 @@ def shares_by_kind(runs: Iterable[Run]) -> dict[str, float]:
     failed: dict[str, int] = {}
     done: dict[str, int] = {}
     for run in runs:
-        for trial in run.valid:
+        for trial in run.all_valid:
             for failures in trial.failures:
                 failed[failures.kind] = failed.get(failures.kind, 0) + failures.latency.count
             for worker in trial.workers:

@@ -405,5 +405,5 @@ def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: st
 
 def sightings(group: Group, topic: str) -> Iterator[Sighting]:
     """Yield the workers' observations on a topic, such as failed statements, in a group's trials."""
-    trials = (trial for run in group.runs for trial in run.trials)
+    trials = (trial for run in group.runs for trial in run.all_trials)
     return (sighting for trial in trials for sighting in trial.sightings if sighting.topic == topic)

@@ -296,7 +296,7 @@ def starvation(
         if run.case.concurrency == 1:
             continue
         # Uneven shares in a single trial may be chance, so shares must be uneven in every trial to count.
-        passes = (*run.valid, *([run.longer] if run.longer else [])) if is_fairness_known(run.case) else ()
+        passes = run.all_valid if is_fairness_known(run.case) else ()
         shares = [finite(passed.fairness) for passed in passes if passed.seconds >= FAIR_WINDOW_S]
         if shares and all(jain is not None and jain < MIN_FAIRNESS for jain in shares):
             uneven.append((run.case, finite(trial.fairness) or 0.0))

@@ -583,7 +583,7 @@ class Run:
     """Variant of an A/B test: A or B; None for other measurements. Trials of A and B with equal `index` are a
     pair, measured one after the other."""
     longer: Trial | None = None
-    """Additional trial with a longer window, to show longer waits; None without one."""
+    """Additional trial with a longer window, to show longer waits and rare events; None without one."""
 
     @property
     def valid(self) -> tuple[Trial, ...]:
@@ -591,9 +591,19 @@ class Run:
         return tuple(trial for trial in self.trials if trial.error is None)
 
     @property
+    def all_trials(self) -> tuple[Trial, ...]:
+        """All trials, including the trial with a longer window, whose failures and observations count."""
+        return (*self.trials, *([self.longer] if self.longer else ()))
+
+    @property
+    def all_valid(self) -> tuple[Trial, ...]:
+        """All trials without an error, including the trial with a longer window."""
+        return tuple(trial for trial in self.all_trials if trial.error is None)
+
+    @property
     def verdict(self) -> Verdict:
         """Results of the checks of all trials, including the trial with a longer window."""
-        verdicts = [trial.verdict for trial in (*self.trials, self.longer) if trial]
+        verdicts = [trial.verdict for trial in self.all_trials]
         return Verdict(
             tuple(check for verdict in verdicts for check in verdict.checks),
             sum(verdict.seconds for verdict in verdicts),
@@ -602,7 +612,7 @@ class Run:
     @property
     def met_quota(self) -> bool:
         """Whether a CPU quota stopped the worker processes in any trial."""
-        return any(trial.stopped_share for trial in (*self.trials, self.longer) if trial)
+        return any(trial.stopped_share for trial in self.all_trials)
 
     def typical(self) -> Trial | None:
         """Return the valid trial with the (lower) median TPS, else the first trial; None without trials."""
@@ -630,8 +640,9 @@ class Run:
 
     def failed_share(self) -> float:
         """Return the share of operations that failed in trials that did all their work, 0 to 1."""
-        failed = sum(trial.failed or 0 for trial in self.ended)
-        return failed / (failed + sum(trial.transactions for trial in self.ended)) if failed else 0.0
+        ended = [trial for trial in self.all_valid if trial.outcome == "done"]
+        failed = sum(trial.failed or 0 for trial in ended)
+        return failed / (failed + sum(trial.transactions for trial in ended)) if failed else 0.0
 
     @property
     def failed_too_many(self) -> bool:

@@ -98,7 +98,7 @@ class Presenter:
 
     def failure_reason(self, run: Run) -> str:
         """Return the reason why operations of a run failed, as a clause."""
-        trials = [trial for trial in run.ended if trial.failed]
+        trials = [trial for trial in run.all_valid if trial.failed]
         time = failure_time_of(failures_of([run]), run.case.settings.busy_timeout_ms)
         # Reports of older versions lack the times of failed operations.
         locked = f"{LOCKED}, {failure_time(time)}" if time and not run.case.server else LOCKED_FOR_LONGER

@@ -54,7 +54,7 @@ class Turn(NamedTuple):
 
 
 LONGER_S = 2.0
-"""Length of the longer measurement, in seconds: long enough to show long waits."""
+"""Length of the longer measurement, in seconds: long enough to show long waits and rare events."""
 
 
 def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
@@ -77,11 +77,11 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
 
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
-    """Return a list with an additional, longer trial for long waits, or [].
+    """Return a list with an additional, longer trial for long waits and rare events, or [].
 
-    It repeats the case with the most processes among those whose usual trials are too short for long waits.
+    It repeats the case with the most processes among those whose usual trials are too short.
     """
-    hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
+    hidden = [index for index, case in enumerate(cases) if experiment_of(case).needs_longer_window(case)]
     if not hidden:
         return []
     largest = max(hidden, key=lambda index: (cases[index].concurrency, -cases[index].buckets))
@@ -119,7 +119,7 @@ class SweepProgress(Observer):
 
         def label(turn: Turn) -> str:
             number = f"pass {turn.number + 1}/{passes}" if passes > 1 else f"{turn.case + 1}/{len(cases)}"
-            return f"[{'waits' if turn.is_longer else number}] {case_label(cases[turn.case])}"
+            return f"[{'longer' if turn.is_longer else number}] {case_label(cases[turn.case])}"
 
         self._labels = [*map(label, order)]
         self._width = max(map(len, self._labels))

@@ -117,7 +117,7 @@ def wal_growth_findings(group: Group, *, is_automatic: bool = True) -> Iterator[
     growths = [
         (trial.wal, kind, run.case)
         for run in group.runs
-        for trial in run.trials
+        for trial in run.all_trials
         if trial.wal
         and (kind := growth_in_trial(trial.wal, run.case.settings.wal_autocheckpoint if is_automatic else 0))
     ]
@@ -172,7 +172,7 @@ def _idle_share(group: Group) -> float:
         for sighting in sightings(group, LONG_HOLD)
         if float(sighting.traits["outside"]) >= MIN_OUTSIDE
     )
-    return idle / max(1, sum(len(run.trials) for run in group.runs))
+    return idle / max(1, sum(len(run.all_trials) for run in group.runs))
 
 
 def own_hold_findings(group: Group) -> Iterator[Finding]:

@@ -398,7 +398,7 @@ class UserPresenter(LoadShown):
     def is_doubtful(self, run: Run) -> bool:
         suspicious = (
             sighting.topic == SUSPICION and sighting.what not in NOTES_ONLY
-            for trial in run.trials
+            for trial in run.all_trials
             for sighting in trial.sightings
         )
         return getattr(run.case.spec, "strict", False) and any(suspicious)

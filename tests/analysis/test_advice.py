@@ -171,6 +171,8 @@ def failing(failed: int, done: int = 1000, max_failed: float = 0.01) -> Run:
         (failing(1, 99), 0.01),
         # Invalid trials do not count here either.
         (run(1, 2, trial(failed=900, error="died"), trial(failed=9, outcome="limit"), trial(failed=0)), 0.0),
+        (replace(failing(0), longer=trial(failed=1000, transactions=0)), 0.5),
+        (replace(failing(0), longer=trial(failed=1000, transactions=0, error="died")), 0.0),
     ],
 )
 def test_failed_share_is_relative_to_all_ended_operations(case_run: Run, share: float) -> None:

@@ -53,7 +53,7 @@ def test_longer_window_is_separate_from_passes_and_its_time_counts() -> None:
     going.now += PASSES * expected_trial_s(case)  # the passes took the expected time
     going.pace.begin(PASSES)
     going.pace.phase("measuring")
-    assert going.last.label == "[waits] 1 bucket, 4 processes"
+    assert going.last.label == "[longer] 1 bucket, 4 processes"
     assert going.pace.left_s() == pytest.approx(expected_trial_s(replace(case, duration_s=LONGER_S)))
 
 

@@ -16,6 +16,7 @@ from sqlstress.analysis.advice import missing
 from sqlstress.engine.pool import HUNG, WorkerFailure
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
+from sqlstress.experiments.app.spec import SITUATIONS
 from sqlstress.plan import cases_of as cases_asked_for
 from sqlstress.report import LEFT_OUT, Check, Report, Trial, Verdict, WorkerResult
 from sqlstress.report.case import Case, Settings
@@ -297,6 +298,22 @@ def test_most_contended_case_has_a_longer_window_after_the_passes(
 )
 def test_custom_or_uncontended_case_has_no_longer_window(case: Case) -> None:
     assert not longer_turn([case])
+
+
+def app(processes: int, **changes: Any) -> Case:
+    """Return a case of app with default options otherwise."""
+    options = {"file": "examples/app/bank.py", "concurrency": processes}
+    return replace(cases_asked_for(options, "app")[0], **changes)
+
+
+def test_only_a_default_case_of_app_with_several_processes_has_a_longer_window() -> None:
+    cases = [app(1), app(4), app(2)]
+    assert longer_turn(cases) == [Turn(1, cases[1].repeat, is_longer=True)]
+    start = replace(app(4).spec, situation=SITUATIONS[0])
+    at_rate = cases_asked_for({"file": "examples/app/bank.py", "concurrency": 4, "rate": 100}, "app")[0]
+    other_windows = app(4, duration_s=0.4), app(4, repeat=2), app(4, ops=9)
+    for case in (app(1), *other_windows, app(4, spec=start), at_rate):
+        assert not longer_turn([case])
 
 
 def test_published_script_is_measured_case_by_case() -> None:

@@ -174,6 +174,10 @@ class AppExperiment(UserExperiment):
     def unit(self, case: Case) -> str:
         return "opening" if case.spec.situation else "transaction"
 
+    def needs_longer_window(self, case: Case) -> bool:
+        is_shared = case.concurrency > 1 and not case.rate
+        return self.has_default_windows(case) and is_shared and not case.spec.situation
+
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> AppWork:
         from sqlstress.experiments.app.work import AppWork
 

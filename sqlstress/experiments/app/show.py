@@ -389,7 +389,7 @@ def _share(group: Group, transaction: str, count: int) -> float:
     done = sum(
         worker.operations.get(transaction, 0)
         for run in group.runs
-        for trial in run.valid
+        for trial in run.all_valid
         for worker in trial.workers
     )
     return count / (failed + done)
@@ -567,7 +567,7 @@ class AppShown(UserPresenter):
 
     def failure_reason(self, run: Run) -> str:
         kinds = Counter[tuple[str, str]]()
-        for trial in run.ended:
+        for trial in run.all_valid:
             for sighting in trial.sightings:
                 if sighting.topic == EXCEPTION:
                     kinds[sighting.traits.get("transaction", ""), sighting.what] += sighting.count

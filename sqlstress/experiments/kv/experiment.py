@@ -298,12 +298,11 @@ class KeyValueExperiment(Experiment):
         load: Load = case.spec
         return _load_s(case) + KEY_S * load.key_space
 
-    def misses_long_waits(self, case: Case) -> bool:
-        requested_nothing = (case.duration_s, case.repeat, case.ops) == (WINDOW_S, PASSES, None)
+    def needs_longer_window(self, case: Case) -> bool:
         may_wait = case.settings.busy_timeout_ms > USUAL_BUSY_TIMEOUT_S * 1000
         is_shared = case.concurrency > 1 and not case.rate and not case.server
         writes = self.writes(case) and not stores_nothing(case.driver)
-        return requested_nothing and writes and may_wait and is_shared
+        return self.has_default_windows(case) and writes and may_wait and is_shared
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> KeyValueWork:
         from sqlstress.experiments.kv.work import KeyValueWork

@@ -76,6 +76,23 @@ def test_bank_is_measured_checked_and_shown(
     assert left(tmp_path) == ["a.json"]
 
 
+@pytest.mark.thorough
+def test_failure_that_only_a_longer_window_shows_is_reported(tmp_path: Path) -> None:
+    text = """
+import time
+begun = time.monotonic()
+@transaction
+def late(c):
+    if time.monotonic() - begun > 1.5:
+        c.execute("INSERT INTO missing VALUES (1)")
+    time.sleep(0.001)
+"""
+    report = measured(tmp_path, HEAD + text, duration="300ms", repeat=5)
+    (run,) = report.runs
+    assert run.longer and run.longer.failed and run.failed_share() > 0
+    assert "no such table: missing" in str([finding.text for finding in report.findings])
+
+
 def test_plan_can_name_a_file(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(f"[[case]]\nworkload = 'app'\nfile = '{BANK}'\nconcurrency = '1,3'\n", encoding="utf-8")
