@@ -49,6 +49,8 @@ class Facts:
     """Whether the program has set a busy handler, which replaces the busy timeout."""
     left_open: bool | None = None
     """Whether an earlier call of the user's code began the transaction and returned without ending it."""
+    shared_connection: bool | None = None
+    """Whether several threads have used the connection, or several asyncio tasks were running."""
 
 
 class Rule(NamedTuple):
@@ -347,6 +349,21 @@ RULES: tuple[Rule, ...] = (
         "The file is damaged. Usual causes: a process lost its locks because other code closed the file; -wal"
         " was deleted, or restored without its database; the file was copied while in use.",
         "Stop all processes, copy the file with its -wal, and run .recover in the sqlite3 shell.",
+    ),
+    Rule(
+        "begun-by-earlier-call",
+        (TRANSACTION_ERROR,),
+        Facts(left_open=True),
+        "An earlier call had left its transaction open.",
+        "COMMIT on every path, or ROLLBACK after an error.",
+    ),
+    Rule(
+        "begun-by-other-task",
+        (TRANSACTION_ERROR,),
+        Facts(shared_connection=True),
+        "Threads or tasks share the connection, which has a single transaction: one began or ended that of"
+        " another.",
+        "Use a connection for each of them, or hold a lock from BEGIN to COMMIT, not for each statement.",
     ),
     Rule(
         "transaction-state",

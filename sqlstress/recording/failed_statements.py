@@ -87,6 +87,7 @@ from sqlstress.recording.recorded_classes import (
     sqlite3_connection,
 )
 from sqlstress.recording.slow_calls import SLOW_READ_S, LockOrders, SlowReads
+from sqlstress.recording.threads import has_several_tasks
 from sqlstress.sqlite_codes import BUSY, CONSTRAINT
 from sqlstress.target import OTHER_SQLITE
 
@@ -347,6 +348,7 @@ class FailedStatements:
                 opened_by=history.opened_by if was_open else "",
                 earlier_query=self._earlier_query(sql, earlier) if code in KEY_EXISTS else "",
                 open_blob=self._with_line(blobs[-1][0], blobs[-1][2]) if blobs else "",
+                sharers="yes" if history.is_shared or has_several_tasks() else "",
                 busy_handler=history.busy_handler if timeout_ms == "0" else "",
                 library=_library(sys._getframe(2)),
             )

@@ -125,6 +125,8 @@ class FailureFacts(NamedTuple):
     """
     open_blob: str = ""
     """Opening of a blob handle of the connection that was still open, with its line; or empty."""
+    sharers: str = ""
+    """"yes" if several threads have used the connection, or several asyncio tasks are running; or empty."""
     busy_handler: str = ""
     """Line that set a busy handler, which has replaced the busy timeout; or empty."""
     library: str = ""

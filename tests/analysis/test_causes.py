@@ -25,6 +25,7 @@ DEFAULTS: dict[str, Any] = {
     "other_file": False,
     "busy_handler": False,
     "left_open": False,
+    "shared_connection": False,
     "holder": "another process",
 }
 """Values of the facts that a rule does not name."""

@@ -10,6 +10,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -117,6 +118,16 @@ def short_timeout(file: Path) -> None:
 def transaction_state(file: Path) -> None:
     with open_file(file) as connection:
         connection.execute("BEGIN")
+        with refused:
+            connection.execute("BEGIN")
+        connection.execute("ROLLBACK")
+
+
+def begin_of_another_thread(file: Path) -> None:
+    with open_file(file, check_same_thread=False) as connection:
+        thread = threading.Thread(target=connection.execute, args=("BEGIN",))
+        thread.start()
+        thread.join()
         with refused:
             connection.execute("BEGIN")
         connection.execute("ROLLBACK")
@@ -329,6 +340,7 @@ PROGRAMS: dict[str, Callable[[Path], None]] = {
     "short-timeout": short_timeout,
     "checkpoint-in-transaction": checkpoint_in_transaction,
     "transaction-state": transaction_state,
+    "begun-by-other-task": begin_of_another_thread,
     "held-longer": held_longer,
     "lock-order": lock_order,
     "exclusive-mode": exclusive_mode,
@@ -355,6 +367,7 @@ PROGRAMS: dict[str, Callable[[Path], None]] = {
 
 NOT_PRODUCED = {
     "left-open-reads": "needs two calls: test_after_calls.py",
+    "begun-by-earlier-call": "needs two calls: test_after_calls.py",
     "busy-checkpoint": "PRAGMA wal_checkpoint answers with a row: test_checkpoint_answers.py",
     "checkpoint-race": "PRAGMA wal_checkpoint answers with a row: test_checkpoint_answers.py",
     "blocking-lock": "SQLite must be built with SQLITE_ENABLE_SETLK_TIMEOUT",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import sys
 import time
@@ -15,7 +16,7 @@ import sqlalchemy
 from sqlstress.analysis.causes import diagnose
 from sqlstress.recording import AFTER_COMMIT, FAILED_STATEMENT, LONG_HOLD_S, REPEATED, SLOW_READ
 from sqlstress.recording.failed_statements import FailedStatements
-from sqlstress.recording.failure_facts import facts_of
+from sqlstress.recording.failure_facts import code_of, facts_of
 from sqlstress.recording.slow_calls import SLOW_READ_S
 from tests.own_app import findings_of, line_of, measured
 from tests.recording.failing_programs import INSERT, SELECT, open_file
@@ -43,6 +44,37 @@ def test_read_in_an_earlier_call_is_the_cause_of_a_stale_snapshot(
     rule = diagnose(int(traits["code"]), facts_of(traits, float(traits["waited_ms"]), 200)).cause
     assert rule and rule.name == cause
     assert traits["opened_by"] == ("" if ends else "report")
+
+
+def cause_of(recorder: FailedStatements) -> str:
+    """Return the name of the cause of the only failed statement."""
+    ((_, _, _, message, traits),) = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    code = code_of(int(traits["code"]), message)
+    rule = diagnose(code, facts_of(traits, float(traits["waited_ms"]), 200)).cause
+    assert rule
+    return rule.name
+
+
+def test_begin_after_an_earlier_call_left_a_transaction_open(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as this:
+        this.execute("BEGIN")
+        recorder.check_left_open("order")
+        with suppress(sqlite3.OperationalError):
+            this.execute("BEGIN")
+    assert cause_of(recorder) == "begun-by-earlier-call"
+
+
+def test_begin_within_the_transaction_of_another_task(file: Path, recorder: FailedStatements) -> None:
+    async def order(connection: sqlite3.Connection) -> None:
+        connection.execute("BEGIN")
+        await asyncio.sleep(0)
+
+    async def orders(connection: sqlite3.Connection) -> None:
+        await asyncio.gather(*(order(connection) for _ in range(2)), return_exceptions=True)
+
+    with open_file(file) as connection:
+        asyncio.run(orders(connection))
+    assert cause_of(recorder) == "begun-by-other-task"
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_checkpoint_that_waits_for_a_reader_is_recorded(
         reader.execute("SELECT * FROM t").fetchall()
         writer.execute("PRAGMA busy_timeout = 60000")
         writer.execute(INSERT)
-        timer = threading.Timer(2 * LONG_HOLD_S, lambda: reader.execute("ROLLBACK"))
+        timer = threading.Timer(5 * LONG_HOLD_S, lambda: reader.execute("ROLLBACK"))
         timer.start()
         checkpoint(writer, mode)
         timer.join()
