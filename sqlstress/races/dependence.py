@@ -377,6 +377,8 @@ class _WideFlow(Flow):
         # the query, but does not pass them to the write.
         if isinstance(part, ast.Call) and _runs_sql(part):
             return any(map(self._uses_result, arguments_of(part)))
+        if isinstance(part, ast.Call) and self._kind and contains(part, self._line):
+            return True  # The call runs the query, as the argument `find(name)` of `add(find(name))` does.
         if isinstance(part, ast.Subscript | ast.Attribute) and self._names_others(part):
             return False
         if isinstance(part, ast.expr) and path_of(part):

@@ -443,10 +443,18 @@ class Flow:
         if is_comparison:
             is_guard = kind > 0 and not any(map(_shows_absence, compared))
         else:
-            is_guard = kind == _CHECKED or (truth and kind == _VALUE)
+            is_guard = kind == _CHECKED or (truth and kind == _VALUE and not self._is_object(test))
         if not is_guard and not (self._absence_counts and kind and (truth or is_comparison)):
             return 0
         return _OTHER_COLUMNS if self._names_others(test) else _WRITTEN_COLUMNS
+
+    def _is_object(self, test: ast.expr) -> bool:
+        """Return whether the code sets attributes of a variable: it is an object, not a number or text."""
+        return isinstance(test, ast.Name) and any(
+            isinstance(target, ast.Attribute) and path_of(target.value) == test.id
+            for node in nodes(self._scope)
+            for target in targets_of(node)
+        )
 
     def _names_others(self, test: ast.expr) -> bool:
         names = set()

@@ -238,7 +238,7 @@ def old_values(
         if (
             new
             and (new.rows, call[old.position].at) == (old.write.rows, old.statement.at)
-            and any(_is_raised(old.write, new, column) for column in columns)
+            and any(_is_raised(old.write, new, column, again[: old.call]) for column in columns)
         ):
             derived.setdefault((old.name, old.write.table[1]), []).append(old)
     for (name, table), found in derived.items():
@@ -247,7 +247,24 @@ def old_values(
             yield name, count, Suspicion(OLD_VALUE, table, found[0].query, found[0].statement)
 
 
-def _is_raised(before: Write, after: Write, column: str) -> bool:
+def _is_raised(before: Write, after: Write, column: str, earlier: Calls) -> bool:
+    """Return whether an UPDATE now sets a column to a value that derives from a raised value.
+
+    `before` and `after` are the UPDATE in the first and second run. `earlier` has the second run's calls
+    before the UPDATE.
+    """
     if column in before.numbers:
         return after.numbers.get(column) == before.numbers[column] + RAISED
-    return column in before.kept and column in after.kept
+    return column in before.kept and column in after.kept and not _was_set(earlier, after, column)
+
+
+def _was_set(earlier: Calls, write: Write, column: str) -> bool:
+    """Return whether an earlier call gave the column another value in a row that `write` changes.
+
+    If so, `write` does not keep the raised value.
+    """
+    writes = (other for _, call in earlier for _, other in _writes(call) if other.table == write.table)
+    return any(
+        column in other.sets - other.kept and (other.rows or frozenset()) & (write.rows or frozenset())
+        for other in writes
+    )

@@ -36,7 +36,7 @@ from itertools import combinations, pairwise
 
 from sqlstress.races.dependence import combines, passes_both
 from sqlstress.races.guards import guard_between, scope_texts
-from sqlstress.races.protected_writes import held_locks
+from sqlstress.races.protected_writes import held_locks, tests_claim
 from sqlstress.races.suspicions import (
     BEGINS_DEFERRED,
     FOLLOWED_ID,
@@ -383,7 +383,7 @@ def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
     for call in calls:
         for index, statement in enumerate(call):
             write = statement.write
-            if not write or write.kind != UPDATE or not write.rows:
+            if not write or write.kind != UPDATE or not write.rows or tests_claim(call[:index], statement):
                 continue
             reads = frozenset[str]().union(*(other.reads.get(write.table, ()) for other in call[:index]))
             new_ids = {

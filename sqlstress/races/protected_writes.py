@@ -78,6 +78,18 @@ def renews_token(call: Sequence[TracedStatement], query_index: int, write_index:
     return any(changed & {*statement.reads} for statement in again)
 
 
+def tests_claim(earlier: Sequence[TracedStatement], statement: TracedStatement) -> bool:
+    """Return whether a write tests by a subquery that a claim of its call is still valid.
+
+    For example: `UPDATE lease SET token = token + 1` claims a lease, and a later write of the call has the
+    condition `WHERE id = 7 AND 12 = (SELECT token FROM lease)`. `earlier` has the statements before it.
+    """
+    if not statement.write or "select" not in statement.sql.lower():
+        return False
+    written = {other.write.table for other in earlier if other.write and other.write.kind == UPDATE}
+    return bool((written - {statement.write.table}) & statement.reads.keys())
+
+
 def owns_rows(earlier: Sequence[TracedStatement], write: Write) -> bool:
     """Return whether the call has added or claimed each row of a write, as in `SET owner = 5`.
 

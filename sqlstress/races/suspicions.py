@@ -32,6 +32,7 @@ from sqlstress.races.protected_writes import (
     owns_rows,
     reads_inside,
     renews_token,
+    tests_claim,
 )
 from sqlstress.races.touched import conditions, may_ignore, parse_change, parse_sets, searches_range
 from sqlstress.races.traced_statements import (
@@ -274,7 +275,7 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and not renews_token(call, position, index)
             and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
-        if queries and not owns_rows(call[:index], write):
+        if queries and not (owns_rows(call[:index], write) or tests_claim(call[:index], statement)):
             # Prefer a query of the written row. A sign is that the query and the write end with the same
             # word, as in `WHERE id = 7`.
             same = (query for query in queries if query.sql.split()[-1:] == statement.sql.split()[-1:])

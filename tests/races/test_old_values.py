@@ -100,6 +100,18 @@ def repeated(*numbers: int) -> list[tuple[str, list[TracedStatement]]]:
     return [("work", [update(2, n)]) for n in numbers]
 
 
+def test_value_that_an_earlier_call_has_set_again_is_not_old() -> None:
+    calls = [("work", [query(1), update(1, 0)]), *(("reset", [kept_update(2)]) for _ in range(5))]
+    writes = old_writes([], calls, ())
+    raised = {("t", "n")}
+    assert [*old_values(writes, calls[:1] + [("save", [kept_update(2)])] * 5, raised)] == []
+    assert [*old_values(writes, [("work", [query(1), kept_update(1)]), *calls[1:]], raised)]
+
+
+def kept_update(transaction: int) -> TracedStatement:
+    return update(transaction, kept=frozenset("n"), numbers={})
+
+
 @pytest.mark.parametrize(
     ("again", "count"),
     [

@@ -92,6 +92,7 @@ def test_only_wrong_programs_are_flagged_each_with_its_line(tmp_path: Path, modu
 
 TABLE, OTHER = ("a.db", "t"), ("a.db", "u")
 READS = {TABLE: frozenset({"id", "n"})}
+CLAIM = Write(OTHER, "update")
 SETS = Write(TABLE, "update", frozenset({"n"}), wheres=frozenset({"id"}), keys=(frozenset({"id"}),))
 
 
@@ -127,6 +128,8 @@ def begin(sql: str) -> TracedStatement:
         ([write(2, runner=1), write(2, runner=1)], []),
         ([write(2, runner=1), write(2, runner=2)], [MIXED]),
         ([query(forked=True)], [FORKED]),
+        ([write(1, CLAIM), query(2), write(3)], [STALE]),
+        ([write(1, CLAIM), query(2), write(3, sql="UPDATE t (SELECT", reads={OTHER: frozenset("n")})], []),
     ],
 )
 def test_suspicions_of_a_call(call: list[TracedStatement], codes: list[str]) -> None:

@@ -199,6 +199,14 @@ def player_renamed(file: str) -> None:
         player.save(only=[Player.name])
 
 
+def player_renamed_if_found(file: str) -> None:
+    with _players(file):
+        player = Player.select().where(Player.name != "").first()
+        if player:
+            player.name = f"player {random.randrange(1000)}"
+            player.save(only=[Player.name])
+
+
 def player_renamed_by_saving_all_wrong(file: str) -> None:
     with _players(file):
         player = Player.get_by_id(1)
@@ -257,6 +265,14 @@ PURCHASE = "INSERT INTO purchase (customer) VALUES (?)"
 def customer_by_last_id_wrong(connection: sqlite3.Connection) -> None:
     customer = connection.execute(ADD_CUSTOMER).lastrowid
     connection.execute(PURCHASE, (customer,))
+
+
+def customer_by_last_id_of_a_helper_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute(PURCHASE, (_customer_id(connection),))
+
+
+def _customer_id(connection: sqlite3.Connection) -> int | None:
+    return connection.execute(ADD_CUSTOMER).lastrowid
 
 
 def customer_by_last_id_if_added(connection: sqlite3.Connection) -> None:
