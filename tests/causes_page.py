@@ -33,6 +33,7 @@ _CONDITIONS = {
     ("repeated", True): "the same statement has failed before",
     ("other_file", True): "the transaction holds another file",
     ("left_open", True): "an earlier call began the transaction",
+    ("rolled_back", True): "the transaction is over",
     ("shared_connection", True): "threads or tasks share the connection",
     ("holder", "this process"): "the holder is idle in the same process",
 }

@@ -49,6 +49,8 @@ class Facts:
     """Whether the program has set a busy handler, which replaces the busy timeout."""
     left_open: bool | None = None
     """Whether an earlier call of the user's code began the transaction and returned without ending it."""
+    rolled_back: bool | None = None
+    """Whether the failure ended the transaction, so that the earlier writes of the transaction are undone."""
     shared_connection: bool | None = None
     """Whether several threads have used the connection, or several asyncio tasks were running."""
 
@@ -199,7 +201,8 @@ RULES: tuple[Rule, ...] = (
         (5,),
         Facts(waited="the timeout", timeout="short"),
         "The busy timeout was below 100 ms, and other connections held the lock for so long.",
-        "Use several seconds: 5 for timeout= of Python's connect, 5000 for PRAGMA busy_timeout.",
+        "Use several seconds: 5 for timeout= of Python's connect, 5000 for PRAGMA busy_timeout, which"
+        " counts milliseconds, as set_busy_timeout does.",
     ),
     Rule(
         "held-longer",
@@ -469,6 +472,14 @@ RULES: tuple[Rule, ...] = (
         "Make the statement faster, or raise the time limit.",
     ),
     Rule(
+        "conflict-rolls-back",
+        (19, 275, 1299, 1555, 2067, 2579),
+        Facts(rolled_back=True),
+        "The conflict rolled back the whole transaction, as ON CONFLICT ROLLBACK in the schema, INSERT OR"
+        " ROLLBACK and RAISE(ROLLBACK) do: earlier writes are lost, and later ones commit at once.",
+        "Leave out ROLLBACK: the default undoes only the statement. Or repeat from BEGIN after the error.",
+    ),
+    Rule(
         "duplicate-key",
         (1555, 2067, 2579),
         Facts(),
@@ -485,7 +496,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "constraint",
-        (19,),
+        (19, 275, 1299),
         Facts(),
         "The data broke a constraint, which SQLite's message names.",
         "Correct the data: no timeout and no other transaction mode helps.",

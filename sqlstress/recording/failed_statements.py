@@ -348,6 +348,7 @@ class FailedStatements:
                 opened_by=history.opened_by if was_open else "",
                 earlier_query=self._earlier_query(sql, earlier) if code in KEY_EXISTS else "",
                 open_blob=self._with_line(blobs[-1][0], blobs[-1][2]) if blobs else "",
+                rolled_back="yes" if was_open and _is_rolled_back(code, connection) else "",
                 sharers="yes" if history.is_shared or has_several_tasks() else "",
                 busy_handler=history.busy_handler if timeout_ms == "0" else "",
                 library=_library(sys._getframe(2)),
@@ -675,6 +676,11 @@ def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refuse
     state, _, _ = transaction_of(steps, refused | {id(step) for step in temporary})
     reads = any(_SELECTS.search(step[0]) for step in temporary)
     return "read" if state == "none" and reads else state
+
+
+def _is_rolled_back(code: int, connection: Any) -> bool:
+    """Return whether a violated constraint has ended the connection's transaction."""
+    return code & 0xFF == CONSTRAINT and not is_in_transaction(connection)
 
 
 def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: set[int]) -> str:

@@ -49,6 +49,7 @@ def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None
         holder="this process" if traits["holder"] else "another process",
         busy_handler=bool(traits.get("busy_handler")),
         left_open=bool(traits.get("opened_by")),
+        rolled_back=bool(traits.get("rolled_back")),
         shared_connection=bool(traits.get("sharers")),
         # BEGIN IMMEDIATE locks all files, so its lock order alone does not show that two transactions wait
         # for each other.

@@ -125,6 +125,8 @@ class FailureFacts(NamedTuple):
     """
     open_blob: str = ""
     """Opening of a blob handle of the connection that was still open, with its line; or empty."""
+    rolled_back: str = ""
+    """"yes" if a violated constraint ended the transaction; or empty."""
     sharers: str = ""
     """"yes" if several threads have used the connection, or several asyncio tasks are running; or empty."""
     busy_handler: str = ""

@@ -25,6 +25,7 @@ DEFAULTS: dict[str, Any] = {
     "other_file": False,
     "busy_handler": False,
     "left_open": False,
+    "rolled_back": False,
     "shared_connection": False,
     "holder": "another process",
 }

@@ -312,6 +312,15 @@ def duplicate_key(file: Path) -> None:
             this.execute(INSERT)
 
 
+def conflict_that_rolls_back(file: Path) -> None:
+    with open_file(file) as this:
+        this.execute("CREATE TABLE loan (book UNIQUE ON CONFLICT ROLLBACK)")
+        this.execute("BEGIN")
+        this.execute("INSERT INTO loan VALUES (1)")
+        with refused:
+            this.execute("INSERT INTO loan VALUES (1)")
+
+
 def foreign_key(file: Path) -> None:
     with open_file(file) as this:
         this.execute("PRAGMA foreign_keys = ON")
@@ -359,6 +368,7 @@ PROGRAMS: dict[str, Callable[[Path], None]] = {
     "disk-error": limited_file_size,
     "full": limited_pages,
     "interrupted": interrupted,
+    "conflict-rolls-back": conflict_that_rolls_back,
     "duplicate-key": duplicate_key,
     "foreign-key": foreign_key,
     "constraint": constraint,

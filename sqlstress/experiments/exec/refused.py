@@ -213,7 +213,7 @@ def _place_in_usual(rule: Rule) -> int:
 
 (DUPLICATE,) = {code for message, code in MESSAGES if message.startswith("unique")}
 """SQLite's result code for a key that exists already."""
-(_DUPLICATE_RULE,) = rules_of(DUPLICATE)
+*_, _DUPLICATE_RULE = rules_of(DUPLICATE)
 _RACE = (
     "With one process it did not fail: two commands had looked for the row, or read the same max(id), before "
     f"either inserted its row. {_DUPLICATE_RULE.advice}"
