@@ -498,6 +498,51 @@ def _step(step: TracedStep) -> str:
 
 
 @causal
+def breaking_step(
+    *,
+    kind: str,
+    transaction: str,
+    check: str,
+    others: str = "",
+    first: TracedStep | None = None,
+    then: TracedStep | None = None,
+) -> str:
+    """Return a sentence on the step, in an order of calls that sqlstress made, after which a check fails.
+
+    - kind: "alone" (a call of a single process), "half" (a stop within a call of `transaction`) or "between"
+      (calls of another process, during such a stop)
+    - others: the calls of the other process, such as "sell, restock"
+    - first, then: the statements before and after the stop; with "alone", the first and last statement
+    """
+    steps = [_step(step) for step in (first, then) if step]
+    if kind == "alone":
+        ran = ", then ".join(dict.fromkeys(steps))
+        return (
+            f"Cause: {transaction}, but no race of processes. A single process made calls, and {check} "
+            f"failed after a call that ran {ran}. Look at these statements, at what follows an error, and at "
+            "values of earlier calls."
+        )
+    place = f"between {' and '.join(steps)}" if first and then else f"after {steps[0]}" if first else ""
+    place = place or f"before {''.join(steps) or 'its first statement'}"
+    if kind == "half":
+        return (
+            f"Cause: {transaction} shows work that is half done. {place.capitalize()}, {check} fails for "
+            "other processes. Put all writes of the call into one transaction."
+        )
+    others = others or transaction
+    tried = f"sqlstress let another process run {others} {place}, and then {check} failed."
+    if not first:
+        return (
+            f"Cause: a race of {transaction} with {others}. {tried} So {transaction} uses a value from "
+            "before, such as a time or a row of an earlier call. Get it after BEGIN IMMEDIATE."
+        )
+    return (
+        f"Cause: a race of {transaction} with {others}. {tried} Put both statements into one transaction "
+        "that begins with BEGIN IMMEDIATE, or let the second test what the first has read or claimed."
+    )
+
+
+@causal
 def suspicion(
     *,
     kind: str,

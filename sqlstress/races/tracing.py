@@ -21,7 +21,7 @@ import re
 import sqlite3
 import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import count, pairwise
@@ -100,6 +100,8 @@ class Tracer:
         """Position of an SQL script's next statement, such as "a.sql:3", which the worker process sets."""
         self.script: ScriptUse | None = None
         """Variables of an SQL script's next statement, which the worker process sets."""
+        self.before_statement: Callable[[int], None] | None = None
+        """Function to call before each statement, with the number of earlier statements of the call."""
         self._frames: UserFrames | None = None
         """Finder of lines in the user's Python code; None for SQL scripts."""
         self.is_shared = False
@@ -301,6 +303,8 @@ class TracedConnection:
         if os.getpid() != self._pid:
             self._tracer.forks.send(sql, self._tracer.call_site().at)
             return
+        if self._tracer.before_statement:
+            self._tracer.before_statement(len(self._tracer.call))
         begins_transaction = not self._connection.in_transaction
         if begins_transaction:
             self._transaction = next(self._tracer.numbers)

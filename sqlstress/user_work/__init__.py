@@ -32,5 +32,7 @@ NOT_REHEARSED = "not rehearsed"
 
 A rehearsal calls each transaction after the load, on a copy of the data.
 """
-REHEARSAL_TOPICS = SUSPICION, NOT_REHEARSED
+INTERLEAVING = "interleaving"
+"""Report topic: the step, in an order of statements that sqlstress made, after which a check fails."""
+REHEARSAL_TOPICS = SUSPICION, NOT_REHEARSED, INTERLEAVING
 """Report topics of the rehearsal."""

@@ -2,30 +2,28 @@
 
 A separate process runs the user's checks before, during and after the load. During the load, the checks run
 in rounds: a round runs each check once, except for checks that run only at the end. After the load, a
-rehearsal calls the user's transactions again and searches for possible races.
+rehearsal calls the user's transactions again and searches for possible races. If a check has failed, a search
+calls them in many orders, to find the step after which the check fails.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.omissions import REHEARSAL, is_omitted
-from sqlstress.engine.pool import to_namespace
 from sqlstress.engine.proofs import ProvenWork, examined
-from sqlstress.engine.study import as_failure
-from sqlstress.errors import Interrupted, SqlstressError
+from sqlstress.errors import SqlstressError
+from sqlstress.races.suspicions import LOST_DATA, NULL_TWIN
 from sqlstress.report import Check
 from sqlstress.report.results import Holder, Holds, WriteLock
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.system.processes import ChildCaller
-from sqlstress.user_work import AFTER, UNDER, checks, database, notes
-from sqlstress.user_work.checks import Checker, CheckFailure, CheckNotRun
-from sqlstress.user_work.loading import limit_time
+from sqlstress.user_work import AFTER, UNDER, database, notes
+from sqlstress.user_work.check_runner import CheckRunner, lines_of
+from sqlstress.user_work.checks import CheckFailure, CheckNotRun
+from sqlstress.user_work.interleavings import search_interleavings
 from sqlstress.user_work.lock_watch import SharedSlot, slot_memory
 from sqlstress.user_work.rehearsal import Opener, content, rehearse
 
@@ -117,11 +115,11 @@ class UserWork(ProvenWork):
         self.ready(pulse)
         if self._checking and (broken := self._checking.before(pulse)):
             raise FailedBeforeLoad(
-                f"before any load, {'; '.join(_lines(broken))}. Nothing was measured. Fix the setup or "
+                f"before any load, {'; '.join(lines_of(broken))}. Nothing was measured. Fix the setup or "
                 "the check."
             )
         if self._rehearsal_is_due:
-            self._carry["before", self.case.spec] = content(self.files_before)
+            self._carry[self._files_key] = content(self.files_before)
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
         super().meanwhile(window, pulse)
@@ -167,10 +165,10 @@ class UserWork(ProvenWork):
             and late.issuperset(check.name for check in broken)
             and any(outcome.died for outcome in outcomes)
         ):
-            why = f"a process ended early, so notes may be missing; {'; '.join(_lines(broken))}"
+            why = f"a process ended early, so notes may be missing; {'; '.join(lines_of(broken))}"
             return Check(AFTER, "unknown", len(self.data.checks), note=why)
         status = "failed" if broken else "ok"
-        return Check(AFTER, status, len(self.data.checks), len(broken), tuple(_lines(broken)))
+        return Check(AFTER, status, len(self.data.checks), len(broken), tuple(lines_of(broken)))
 
     def as_rehearsed(self) -> Case:
         """Return the case that the rehearsal runs. Subclasses may change its options for this purpose."""
@@ -179,6 +177,10 @@ class UserWork(ProvenWork):
     @property
     def _rehearsal_key(self) -> tuple[str, object]:
         return "rehearsed", self.case.spec
+
+    @property
+    def _files_key(self) -> tuple[str, object]:
+        return "files before the load", self.case.spec
 
     @property
     def completing(self) -> str:
@@ -190,7 +192,7 @@ class UserWork(ProvenWork):
             return ()
         key = self._rehearsal_key
         if key not in self._carry:
-            before = self._carry.pop(("before", self.case.spec), {})
+            before = self._carry.get(self._files_key, {})
             case, where = self.as_rehearsed(), self.place.where
             medians_s = {name: (latency.p50_ns or 0) / NS_PER_S for name, latency in trial.latency.items()}
             opening = self.rehearsal_opening()
@@ -199,9 +201,25 @@ class UserWork(ProvenWork):
         suspicions: tuple[Sighting, ...] = self._carry[key]
         return suspicions
 
+    def _breaking_step(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
+        """Search once for the step after which a check fails, if one failed that no suspicion explains."""
+        failed = {check.name for check in trial.verdict.checks if check.status == "failed"}
+        is_explained = any(sighting.what in (*LOST_DATA, NULL_TWIN) for sighting in trial.sightings)
+        opening, key = self.rehearsal_opening(), ("breaking step", self.case.spec)
+        if (
+            is_explained
+            or key in self._carry
+            or not (failed & {UNDER, AFTER} and self._is_rehearsed and opening)
+        ):
+            return ()
+        self._carry[key] = True
+        files = self._carry.get(self._files_key, {})
+        return search_interleavings(self.as_rehearsed(), files, self.place.where, opening, pulse)
+
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         trial = super().complete(trial, pulse)
         trial = replace(trial, sightings=(*trial.sightings, *self._suspicions(trial, pulse)))
+        trial = replace(trial, sightings=(*trial.sightings, *self._breaking_step(trial, pulse)))
         if self._checking:
             trial = replace(trial, error=trial.error or self._checking.failure or None)
         if self._watches_lock:
@@ -215,124 +233,3 @@ def _write_lock_of(seen: dict[str, Any] | None) -> WriteLock | None:
         return None
     holders = tuple(Holder(program, count, Holds(*held)) for program, count, held in seen["holders"])
     return WriteLock(**{**seen, "held": Holds(*seen["held"]), "holders": holders})
-
-
-def _lines(broken: Sequence[CheckFailure]) -> list[str]:
-    return [f"{check.name}: {', '.join(check.examples)}" for check in broken]
-
-
-# The process that runs the user's checks. The parent process requests each round of checks from it.
-
-
-STARTING_S = 30.0
-"""Time limit in seconds for the start of the process that runs the checks."""
-PAUSE_S = 0.1
-"""Minimum time between the starts of two rounds of checks, in seconds.
-
-After a long round, a pause as long as the round follows, so that checks take at most half of a processor.
-"""
-
-
-class ChecksTimedOut(CheckNotRun):
-    """The process that runs the checks exceeded its time limit and was killed."""
-
-
-class CheckRunner:
-    """Runner of the user's checks on a trial's data, in another process."""
-
-    def __init__(self, case: Case, where: Path) -> None:
-        data = case.spec.data
-        self._case, self._where = to_namespace(case), where
-        self._limit_s = STARTING_S + data.check_timeout_s * len(data.checks)
-        self._process = ChildCaller("the process that runs the checks")
-        self._started_s: float | None = None
-        """Start of the running round by `time.monotonic`; None if no round is running."""
-        self._due_s = 0.0
-        self._rounds = self._failed = 0
-        self._broken: dict[str, CheckFailure] = {}
-        self._problem = ""
-        """Reason why no further round of checks starts during the load; empty if rounds continue."""
-        self.failure = ""
-        """Reason why a round of checks ended with an unexpected error or a time-out; empty if none did."""
-
-    def load(self) -> None:
-        """Start to import the user's checks in their process. Return before the import has finished."""
-        self._process.begin(checks.load, self._case, self._where)
-
-    def before(self, pulse: Pulse) -> list[CheckFailure]:
-        """Run the checks before the load and return those that fail. Raises CheckNotRun."""
-        pulse = self._with_limit(pulse)
-        self._process.result(pulse)
-        return self._process.call(pulse, checks.call_checker, Checker.broken, self._case, self._where)
-
-    def after(self, pulse: Pulse) -> list[CheckFailure]:
-        """Run all checks, end their process, and return the failed checks. Raises CheckNotRun.
-
-        Call it after all worker processes have ended.
-        """
-        with self._process as process:
-            return process.call(
-                self._with_limit(pulse), checks.call_checker, Checker.broken_at_end, self._case, self._where
-            )
-
-    def look(self, window: Window, pulse: Pulse) -> None:
-        """Start a round of checks if it is due, or record the result of a finished round.
-
-        Call it often during the load. `window` is the measured time.
-        """
-        if self._started_s is not None and self._process.has_answered():
-            self.finish(pulse)
-        now_s, is_over = time.monotonic(), time.perf_counter_ns() >= window.closes_ns
-        if self._started_s is None and not self._problem and not is_over and now_s >= self._due_s:
-            self._started_s = now_s
-            look = partial(Checker.round, starts_ns=window.starts_ns)
-            self._process.begin(checks.call_checker, look, self._case, self._where)
-
-    def finish(self, pulse: Pulse) -> None:
-        """Wait for the running round of checks, if any, and record its result or error."""
-        if self._started_s is None:
-            return
-        started_s, self._started_s = self._started_s, None
-        try:
-            round_: checks.CheckRound = self._process.result(self._with_limit(pulse))
-        except Interrupted:
-            raise
-        except Exception as error:
-            self._problem = str(as_failure(error, self._case.driver)).removesuffix(".")
-            if not isinstance(error, CheckNotRun) or isinstance(error, ChecksTimedOut):
-                self.failure = f"checks under load stopped: {self._problem}"
-            return
-        self._due_s = started_s + max(PAUSE_S, 2 * round_.took_s)
-        if round_.broken is None:
-            return
-        self._rounds += 1
-        self._failed += bool(round_.broken)
-        for broken in round_.broken:
-            # Keep the first failure of each check, because it explains the later failures.
-            self._broken.setdefault(broken.name, broken)
-
-    def during(self) -> Check:
-        """Return the combined result of all rounds of checks during the load."""
-        if self._broken:
-            lines = tuple(_lines(list(self._broken.values())))
-            return Check(UNDER, "failed", self._rounds, self._failed, lines)
-        if self._problem:
-            return Check(UNDER, "unknown", self._rounds, note=self._problem)
-        if not self._rounds:
-            return Check(UNDER, "skipped", note="no check finished during the load")
-        return Check(UNDER, "ok", self._rounds)
-
-    def end(self) -> None:
-        """End the process of the checks."""
-        self._process.end()
-
-    def reload(self, pulse: Pulse, change: Callable[[], None]) -> None:
-        """Restart the process of the checks. In between, call `change`, which changes the trial's files."""
-        self._process.end()
-        change()
-        self.load()
-        self._process.result(self._with_limit(pulse))
-
-    def _with_limit(self, pulse: Pulse) -> Pulse:
-        text = f"the checks took longer than {self._limit_s:g} s. Make them faster, or raise --check-timeout."
-        return limit_time(pulse, self._limit_s, ChecksTimedOut(text))

@@ -76,6 +76,10 @@ SLOW_S = 0.1
 """Duration from which a transaction counts as slow, in seconds. Slow transactions are called last."""
 REPEAT_S = 2.0
 """Time limit for the repetition of all calls with raised values, in seconds. The start does not count."""
+STOPPED, GO = "stopped", "go"
+"""Names of the files by which a process that stops in a call, and its parent process, send signals."""
+LONGEST_STOP_S, STEP_S = 10.0, 0.001
+"""Maximum time of a stop in a call, and time between two searches for the file GO, in seconds."""
 MAX_BYTES = 1 << 30
 """Maximum total size of the trial's files for a rehearsal, in bytes."""
 MAX_BYTES_BEFORE = 1 << 24
@@ -126,7 +130,7 @@ def rehearse(
             before
             and after.calls
             and not _lost_data(result)
-            and (old_folder := _write_folder(before, Path(folder, "kept")))
+            and (old_folder := write_folder(before, Path(folder, "kept")))
         ):
             earlier = Rehearsal(case, old_folder, Path(folder, "before"), opening, after.durations_s)
             earlier.run(pulse, started + ALL_S)
@@ -170,7 +174,7 @@ def _old_values(first: Rehearsal, folder: Path, pulse: Pulse, known: Collection[
     writes = [old for old in old_writes(opening, calls, first.own_rows) if old.write.table[1] not in known]
     # If several threads use a connection, its trace ends early, and queries may be missing.
     files = first.files() if writes and not first.is_shared else {}
-    raised_folder = _write_folder(files, folder / "raised") if files else None
+    raised_folder = write_folder(files, folder / "raised") if files else None
     if not raised_folder or not (raised := raise_values(raised_folder, first.first_copy, writes)):
         return ()
     again = first.on_copy_of(raised_folder, folder / "again")
@@ -181,7 +185,7 @@ def _old_values(first: Rehearsal, folder: Path, pulse: Pulse, known: Collection[
     )
 
 
-def _write_folder(files: Files, folder: Path) -> Path | None:
+def write_folder(files: Files, folder: Path) -> Path | None:
     try:
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -228,7 +232,7 @@ class Rehearsal:
         """Start a process that copies the files and connects. If it fails, record the reason."""
         process = ChildCaller()
         copy = self._copy / str(next(self._starts))
-        pulse = _with_limit(pulse, limit_s, "the copy of the files, the import and the connection")
+        pulse = with_limit(pulse, limit_s, "the copy of the files, the import and the connection")
         try:
             names, own_rows, opening = process.call(
                 pulse, start, self._case, self._where, copy, self._opening
@@ -311,7 +315,7 @@ class Rehearsal:
         now = time.monotonic()
         limit_s = until - now if self._is_slow(name) else min(until - now, CALL_S)
         try:
-            answer = process.call(_with_limit(pulse, limit_s, "a call"), call_once, name)
+            answer = process.call(with_limit(pulse, limit_s, "a call"), call_once, name)
         except Interrupted:
             raise
         except Exception as error:  # The call took too long, or ended its process.
@@ -356,7 +360,7 @@ class Rehearsal:
                 yield Sighting(NOT_REHEARSED, reason, 1, "", {"transaction": name})
 
 
-def _with_limit(pulse: Pulse, seconds: float, label: str) -> Pulse:
+def with_limit(pulse: Pulse, seconds: float, label: str) -> Pulse:
     return limit_time(pulse, seconds, UsageError(f"{label} took longer than {seconds:.2g} s"))
 
 
@@ -385,11 +389,18 @@ def start(
     if sum(path.stat().st_size for path in files if path.is_file()) > MAX_BYTES:
         raise SqlstressError("the trial's files have more than 1 GiB")
     shutil.copytree(where, copy, ignore=shutil.ignore_patterns(f"{FOLDER}*", *server))
+    names = connect(case, copy, opening)
+    ((_, tracer),) = _started
+    return names, rows_added_by(tracer.call), tuple(tracer.call)
+
+
+def connect(case: Case, folder: Path, opening: Opener) -> list[str]:
+    """Connect to the database in `folder`. Return the names of the transactions."""
     tracer = Tracer()
     tracer.start()
-    calls = opening(case, open_place(case, copy), tracer)
+    calls = opening(case, open_place(case, folder), tracer)
     _started[:] = [(calls, tracer)]
-    return [*calls], rows_added_by(tracer.call), tuple(tracer.call)
+    return [*calls]
 
 
 def call_once(name: str) -> tuple[tuple[TracedStatement, ...], bool]:
@@ -399,6 +410,27 @@ def call_once(name: str) -> tuple[tuple[TracedStatement, ...], bool]:
     """
     ((calls, tracer),) = _started
     return traced(calls[name], tracer), tracer.is_shared
+
+
+def call_and_stop(name: str, number: int, signals: Path) -> tuple[tuple[TracedStatement, ...], bool]:
+    """Like `call_once`, but stop before the statement with this number, counted from 0.
+
+    At the stop, create the file `stopped` in the folder `signals`. Continue when there is a file `go`.
+    """
+    ((_, tracer),) = _started
+
+    def stop(count: int) -> None:
+        if count == number:
+            (signals / STOPPED).touch()
+            until = time.monotonic() + LONGEST_STOP_S
+            while not (signals / GO).exists() and time.monotonic() < until:
+                time.sleep(STEP_S)
+
+    tracer.before_statement = stop
+    try:
+        return call_once(name)
+    finally:
+        tracer.before_statement = None
 
 
 def traced(call: Callable[[], object], tracer: Tracer) -> tuple[TracedStatement, ...]:
@@ -465,9 +497,9 @@ def _sighting(transaction: str, suspicion: Suspicion, count: int, calls: int) ->
             "transaction": transaction,
             "calls": str(calls),
             "table": suspicion.table,
-            "first": _line(suspicion.first.sql),
+            "first": one_line(suspicion.first.sql),
             "first_at": suspicion.first.at,
-            "then": _line(suspicion.then.sql),
+            "then": one_line(suspicion.then.sql),
             "then_at": suspicion.then.at,
             "effect": suspicion.effect,
             "kept": ", ".join(suspicion.kept_columns),
@@ -482,6 +514,6 @@ def _is_of_own_rows(suspicion: Suspicion, own_rows: Sequence[OwnRows]) -> bool:
     return write is not None and any(rows.has(write) for rows in own_rows)
 
 
-def _line(sql: str) -> str:
+def one_line(sql: str) -> str:
     text = " ".join(sql.split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

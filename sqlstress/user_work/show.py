@@ -57,7 +57,7 @@ from sqlstress.show.shown import LoadShown
 from sqlstress.sqlite_codes import BUSY_SNAPSHOT, name
 from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.target import reported
-from sqlstress.user_work import AFTER, NOT_REHEARSED, SUSPICION, UNDER
+from sqlstress.user_work import AFTER, INTERLEAVING, NOT_REHEARSED, SUSPICION, UNDER
 from sqlstress.user_work.failure_records import user_checks
 from sqlstress.user_work.failures_view import explained_errors, is_survived, refused_upgrades
 from sqlstress.user_work.lock_holders_view import merged_holders
@@ -496,6 +496,21 @@ def suspicion_findings(group: Group) -> Iterator[Finding]:
         )
     if len(suspicions) > MAX_SUSPICIONS:
         yield Finding(sentences.more_in_json, count=len(suspicions) - MAX_SUSPICIONS, what="suspicion")
+
+
+def breaking_step_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding on the step after which a check of the user fails, if sqlstress has found it."""
+    for found in [*sightings(group, INTERLEAVING)][:1]:
+        first, then = _step(found, "first"), _step(found, "then")
+        yield Finding(
+            sentences.breaking_step,
+            kind=found.what,
+            transaction=_trait(found, "transaction"),
+            check=_trait(found, "check"),
+            others=_trait(found, "others"),
+            first=first if first.statement else None,
+            then=then if then.statement else None,
+        )
 
 
 def _step(suspicion: Sighting, name: str) -> TracedStep:

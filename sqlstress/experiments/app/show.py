@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -78,6 +79,7 @@ from sqlstress.user_work.failures_view import (
 from sqlstress.user_work.lock_holders_view import lock_findings, lock_holder_blocks
 from sqlstress.user_work.show import (
     UserPresenter,
+    breaking_step_findings,
     count_by_kind,
     first_suspicions,
     isolation_findings,
@@ -485,6 +487,8 @@ def _unraised_kind(sighting: Sighting) -> tuple[str, str]:
 
 def starved(group: Group) -> Iterator[Finding]:
     """Yield findings on processes that did less than their share, or waited long for a lock."""
+    # Shares in a single window may be uneven by chance, so the longer window does not count.
+    group = replace(group, runs=tuple(replace(run, longer=None) for run in group.runs))
     return starvation(group, lambda cases: shorter_transactions(group, cases))
 
 
@@ -526,6 +530,7 @@ class AppShown(UserPresenter):
         passed_over_findings,
         repeat_findings,
         failure_findings,
+        breaking_step_findings,
         suspicion_findings,
         _wal_findings,
         raised,

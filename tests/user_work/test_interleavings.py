@@ -1,0 +1,178 @@
+"""The search for the step after which a check fails: programs that are wrong alone, or only in some order."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sqlstress.experiments.app.worker import open_calls
+from sqlstress.plan import cases_of
+from sqlstress.races.traced_statements import TracedStatement
+from sqlstress.report.results import Sighting
+from sqlstress.targets import open_place
+from sqlstress.user_work import interleavings
+from sqlstress.user_work.interleavings import ALONE, BETWEEN, HALF, search_interleavings
+from sqlstress.user_work.rehearsal import content
+from tests.own_app import findings_of, line_of, measured
+
+SETUP = (
+    "PRAGMA journal_mode = WAL; CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (0); CREATE TABLE log (n)"
+)
+HEAD = f"""
+import sqlite3, time
+from sqlstress import check, connect, setup, transaction
+
+@setup
+def make(path):
+    c = sqlite3.connect(path)
+    c.executescript("{SETUP}")
+    c.close()
+
+@connect
+def opened(path):
+    return sqlite3.connect(path, isolation_level=None, timeout=10)
+
+@check
+def each_is_logged(query):
+    assert query("SELECT n FROM t") == query("SELECT count(*) FROM log")
+
+def add(c, n):
+    c.execute("UPDATE t SET n = ?", (n,))
+    c.execute("INSERT INTO log VALUES (1)")
+"""
+FORGETS = """
+@transaction
+def good(c):
+    c.execute("BEGIN IMMEDIATE")
+    add(c, c.execute("SELECT n FROM t").fetchone()[0] + 1)
+    c.execute("COMMIT")
+
+@transaction
+def forgets(c):
+    c.execute("UPDATE t SET n = n + 1")
+"""
+TWO_COMMITS = """
+@transaction
+def order(c):
+    c.execute("UPDATE t SET n = n + 1")
+    c.execute("INSERT INTO log VALUES (1)")
+"""
+READS_BEFORE = """
+@transaction
+def order(c):
+    n = c.execute("SELECT n FROM t").fetchone()[0]
+    c.execute("BEGIN IMMEDIATE")
+    add(c, n + 1)
+    c.execute("COMMIT")
+"""
+KEEPS_VALUE = """
+last = [0]
+@transaction
+def order(c):
+    c.execute("BEGIN IMMEDIATE")
+    last[0] += 1
+    add(c, last[0])
+    c.execute("COMMIT")
+"""
+RIGHT = """
+@transaction
+def order(c):
+    c.execute("BEGIN IMMEDIATE")
+    add(c, c.execute("SELECT n FROM t").fetchone()[0] + 1)
+    c.execute("COMMIT")
+"""
+HANGS = RIGHT.replace('c.execute("COMMIT")', "time.sleep(60)")
+
+
+def search(folder: Path, text: str) -> tuple[Sighting, ...]:
+    """Return the result of a search in an application with this text."""
+    (folder / "own.py").write_text(text, encoding="utf-8")
+    case = cases_of({"file": str(folder / "own.py"), "concurrency": 2, "seed": 1}, "app")[0]
+    where = folder / "trial-data"
+    where.mkdir()
+    path = open_place(case, where).paths[0]  # type: ignore[attr-defined]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(SETUP)
+    found = search_interleavings(case, content(where), where, open_calls, lambda: None)
+    assert [item.name for item in where.iterdir()] == [path.name]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("program", "kind", "transaction", "first", "then"),
+    [
+        (FORGETS, ALONE, "forgets", "UPDATE t SET n = n + 1", "UPDATE t SET n = n + 1"),
+        (TWO_COMMITS, HALF, "order", "UPDATE t SET n = n + 1", "INSERT INTO log"),
+        (READS_BEFORE, BETWEEN, "order", "SELECT n FROM t", "UPDATE t SET n ="),
+        (KEEPS_VALUE, BETWEEN, "order", "", "UPDATE t SET n ="),
+    ],
+    ids=["alone", "half", "between", "kept_value"],
+)
+def test_step_is_found(
+    program: str, kind: str, transaction: str, first: str, then: str, tmp_path: Path
+) -> None:
+    (found,) = search(tmp_path, HEAD + program)
+    traits = found.traits
+    assert (found.what, traits["transaction"], traits["check"]) == (kind, transaction, "each_is_logged")
+    assert traits["first"].startswith(first) and bool(traits["first"]) == bool(first)
+    assert traits["then"].startswith(then) and traits["then_at"].startswith("own.py:")
+    assert bool(traits["others"]) == (kind == BETWEEN)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("program", [RIGHT, HANGS], ids=["right", "hangs"])
+def test_right_program_or_one_that_hangs_has_no_step(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("ALONE_S", "STOPS_S", "CALL_S"):
+        monkeypatch.setattr(interleavings, limit, 1.0)
+    assert search(tmp_path, HEAD + program) == ()
+
+
+def test_calls_that_wait_for_a_lock_of_the_program_end_after_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interleavings, "ALONE_S", 0.2)
+    locked = """
+import fcntl, os
+@transaction
+def order(c):
+    with open(os.environ["SQLSTRESS_DATABASE"] + ".lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        n = c.execute("SELECT n FROM t").fetchone()[0]
+        c.execute("BEGIN IMMEDIATE")
+        add(c, n + 1)
+        c.execute("COMMIT")
+"""
+    pytest.importorskip("fcntl")
+    assert search(tmp_path, HEAD + locked) == ()
+
+
+@pytest.mark.parametrize(
+    ("transactions", "stops"),
+    [
+        ([("BEGIN IMMEDIATE", 1), ("UPDATE t", 1), ("COMMIT", 1)], {0}),
+        ([("SELECT 1", 1), ("BEGIN IMMEDIATE", 2), ("UPDATE t", 2), ("SELECT 1", 3)], {0, 1, 3}),
+        ([("BEGIN", 1), ("SELECT 1", 1), ("UPDATE t", 1), ("COMMIT", 1)], {0, 1, 2}),
+        ([("UPDATE t", number) for number in range(1, 99)], {*range(interleavings.MAX_STOPS)}),
+    ],
+    ids=["immediate", "before_and_after", "deferred", "many"],
+)
+def test_stops_are_where_the_call_has_no_write_lock(
+    transactions: list[tuple[str, int]], stops: set[int]
+) -> None:
+    statements = [TracedStatement(sql, "", transaction=number) for sql, number in transactions]
+    assert interleavings._stops_of(statements) == stops
+
+
+@pytest.mark.thorough
+def test_report_names_the_step_only_if_no_suspicion_explains_the_failed_check(tmp_path: Path) -> None:
+    report = measured(tmp_path, HEAD + FORGETS, ops=20)
+    (finding,) = findings_of(report, "breaking-step")
+    line = line_of(HEAD + FORGETS, 'c.execute("UPDATE t SET n = n + 1")')
+    assert "Cause: forgets, but no race of processes" in finding.text and f"(own.py:{line})" in finding.text
+    report = measured(tmp_path, HEAD + READS_BEFORE, ops=50, concurrency=4)
+    assert findings_of(report, "suspicion") and not findings_of(report, "breaking-step")
