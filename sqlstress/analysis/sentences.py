@@ -552,6 +552,7 @@ def suspicion(
     then: TracedStep,
     failed: bool = False,
     held: bool = False,
+    seen: bool = False,
     effect: str = "",
     late: bool = False,
     kept: str = "",
@@ -563,11 +564,13 @@ def suspicion(
 
     - kind, effect: keys of _SUSPICIONS, such as "read-outside" and "double-insert"; `effect` is preferred
     - failed, held: whether a check of the data failed (the fault is probable), and whether all passed
+    - seen: whether a check failed after an order of calls that sqlstress made, with a stop in `transaction`
     - late: whether Python's sqlite3 began the transaction only after `first`, just before `then`
     - kept: columns that `then` writes back unchanged, because the code saves whole rows
     - ignored_lock: method of the user's library that locks nothing in SQLite, such as "with_for_update"
     """
-    cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
+    cause = "Cause" if seen else "Probable cause" if failed else "Suspicion"
+    cause += ", although every check passed," * (held and not seen)
     steps = f"It runs {_step(first)}." if first == then else f"First {_step(first)}, then {_step(then)}."
     use = f": {_step(first)}" if first.statement else ""
     text = _SUSPICIONS.get(effect, _SUSPICIONS[kind])
@@ -575,6 +578,14 @@ def suspicion(
     locks = f" SQLite ignores {ignored_lock}." if ignored_lock else ""
     sentence = text.format(cause=cause, name=transaction, table=table, steps=steps, use=use, kept=kept)
     return f"{sentence}{begins}{locks}"
+
+
+@aside
+def unbroken_suspicion(*, transaction: str, first: TracedStep, then: TracedStep, orders: int) -> str:
+    return (
+        f"{transaction} looks like a race ({_step(first)}, then {_step(then)}), but every check held in "
+        f"{plural(orders, 'order')} of calls that sqlstress made with stops in it."
+    )
 
 
 _SUSPICIONS = {

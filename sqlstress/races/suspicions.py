@@ -117,6 +117,11 @@ LOST_DATA = (
     *(OFFSET_PAGES, NULL_KEY, SKIPPED_TRIGGER, STAGING, TEXT_TIME, MIXED_TIMES, SECOND_SAVE),
 )
 """Kinds of suspicions in which the race can lose data or write wrong data."""
+NO_RACE = (
+    *(RESET, CASCADE, NULL_KEY, NULL_TWIN, SKIPPED_TRIGGER, TEXT_TIME, MIXED_TIMES, SECOND_SAVE),
+    *(OLD_ID, REUSED_ID, FOLLOWED_ID, OFFSET_PAGES),
+)
+"""Kinds of suspicions whose faults a single process shows, too."""
 NOTES_ONLY = (MAYBE_GUARDED,)
 """Kinds of suspicions that the report only shows as notes, because a race is too uncertain."""
 

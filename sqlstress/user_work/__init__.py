@@ -34,5 +34,9 @@ A rehearsal calls each transaction after the load, on a copy of the data.
 """
 INTERLEAVING = "interleaving"
 """Report topic: the step, in an order of statements that sqlstress made, after which a check fails."""
+ALONE, HALF, BETWEEN = "alone", "half", "between"
+"""Kinds of this step. ALONE: a call of a single process; HALF: a stop in a call; BETWEEN: calls at a stop."""
+ORDERS = "orders"
+"""Fact in a suspicion that was tested: the number of orders of calls after which all checks held."""
 REHEARSAL_TOPICS = SUSPICION, NOT_REHEARSED, INTERLEAVING
 """Report topics of the rehearsal."""

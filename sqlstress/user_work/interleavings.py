@@ -1,7 +1,8 @@
 """Search for the order of statements after which a check of the user fails.
 
-If a check failed during or after the load, the search calls the user's transactions again, without load, on
-a copy of the files from before the load. It runs the checks after each step, in three parts:
+If a check failed during or after the load, or if a suspicion is to be tested, the search calls the user's
+transactions again, without load, on a copy of the files from before the load. It runs the checks after each
+step, in three parts:
 
 1. A single process makes calls. If a check fails after a call, the fault is no race.
 2. Two processes make calls in turn. If a check fails after a call, the call used a value that its process
@@ -16,21 +17,26 @@ process waits for a lock of the first, it continues after the end of the first c
 
 from __future__ import annotations
 
+import ast
+import re
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.engine.pool import to_namespace
 from sqlstress.errors import Interrupted
+from sqlstress.races.suspicions import LOST_DATA
 from sqlstress.recording.failures import takes_write_lock
 from sqlstress.report.results import Sighting
 from sqlstress.system.processes import ChildCaller
-from sqlstress.user_work import INTERLEAVING
+from sqlstress.user_work import ALONE, BETWEEN, HALF, INTERLEAVING, ORDERS, SUSPICION
 from sqlstress.user_work.check_runner import CheckRunner
 from sqlstress.user_work.rehearsal import (
     FOLDER,
@@ -53,12 +59,11 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
     from sqlstress.user_work.checks import CheckFailure
+    from sqlstress.user_work.options import Invariant
 
 Statements = Sequence["TracedStatement"]
 
-ALONE, HALF, BETWEEN = "alone", "half", "between"
-"""Kinds of results. ALONE: after a call of a single process; HALF: at a stop; BETWEEN: after other calls."""
-ALONE_S, TURNS_S, STOPS_S = 1.5, 0.5, 3.5
+ALONE_S, TURNS_S, STOPS_S = 1.0, 0.5, 3.0
 """Time limits of the three parts of the search, in seconds, without the start of the processes."""
 CALL_S = 2.0
 """Time limit of a call, in seconds. A longer call ends the search."""
@@ -68,12 +73,24 @@ MAX_STOPS = 12
 """Maximum number of statements of a call before which later calls of the transaction stop."""
 MAX_OTHERS = 3
 """Maximum number of calls that the second process makes at a stop."""
+MIN_ORDERS = 10
+"""Minimum number of calls with a stop at which other calls ran, for a test of a suspicion."""
+_WORDS = re.compile(r"\w+")
+
+
+class SearchResult(NamedTuple):
+    """Step after which a check fails, and the extent of the search."""
+
+    found: Sighting | None = None
+    """Observation of the step; None if the checks held after all steps."""
+    orders: Mapping[str, int] = {}
+    """Number of calls in which another process made calls at a stop, by name of the stopped transaction."""
 
 
 def search_interleavings(
     case: Case, files: Files, where: Path, opening: Opener, pulse: Pulse
-) -> tuple[Sighting, ...]:
-    """Return an observation of the step after which a check of the user fails; empty if there is none.
+) -> SearchResult:
+    """Search for the step after which a check of the user fails.
 
     `files` are the trial's files from before the load. The copy of the files is in the folder `where` while
     the search runs.
@@ -82,18 +99,20 @@ def search_interleavings(
         data, signals = Path(folder, "data"), Path(folder, "signals")
         signals.mkdir()
         if not files or not write_folder(files, data):
-            return ()
+            return SearchResult()
         search = _Search(to_namespace(case), data, signals, opening, pulse)
         try:
             found = search.run()
         except Interrupted:
             raise
         except Exception:  # A call took too long, or ended its process, or a check could not run.
-            return ()
+            return SearchResult()
         finally:
             search.end()
+        if not found:
+            return SearchResult(orders=search.orders)
         # If threads share a connection, no statement was traced.
-        return (found,) if found and (found.traits["first"] or found.traits["then"]) else ()
+        return SearchResult(found) if found.traits["first"] or found.traits["then"] else SearchResult()
 
 
 class _Search:
@@ -111,6 +130,8 @@ class _Search:
 
         `run` adds all names.
         """
+        self.orders = Counter[str]()
+        """Number of calls in which the second process made calls at a stop, by name of the transaction."""
         self._waits: set[tuple[str, int]] = set()
         """Stops, as name and number of the statement, at which other calls wait for a lock."""
 
@@ -184,6 +205,7 @@ class _Search:
             others = self._call_others(name, stop)
         (self._signals / GO).touch()
         statements = self._result(self._first)
+        self.orders[name] += bool(others)
         waited = self._result(self._second) if others and (name, stop) in self._waits else None
         if broken:
             return _sighting(HALF, name, statements, broken, stop)
@@ -284,3 +306,50 @@ def _first_lock(statements: Statements) -> int:
     """Return the number of a call's first statement that takes the write lock."""
     locking = (number for number, statement in enumerate(statements) if takes_write_lock(statement.sql))
     return next(locking, 0)
+
+
+# Suspicions that the search has tested: all checks held in many orders of calls.
+
+
+def with_orders(
+    sightings: Iterable[Sighting], checks: Sequence[Invariant], result: SearchResult
+) -> tuple[Sighting, ...]:
+    """Return the observations; add the fact ORDERS to each suspicion that the search has tested.
+
+    `result` is the result of a search in which all checks held. A suspicion counts as tested only if a check
+    would have shown the damage: the text of the check has the name of the table, and of a column that the
+    suspected write sets.
+    """
+    words = [frozenset(_WORDS.findall(_text_of(check).lower())) for check in checks if not check.at_end]
+
+    def with_order_count(sighting: Sighting) -> Sighting:
+        if sighting.topic != SUSPICION or sighting.what not in LOST_DATA:
+            return sighting
+        orders = result.orders.get(sighting.traits["transaction"], 0)
+        if orders < MIN_ORDERS or not any(_covers(check, sighting) for check in words):
+            return sighting
+        return replace(sighting, traits={**sighting.traits, ORDERS: str(orders)})
+
+    return tuple(map(with_order_count, sightings))
+
+
+def _covers(words: frozenset[str], sighting: Sighting) -> bool:
+    columns = {*filter(None, sighting.traits["columns"].split(", "))}
+    return sighting.traits["table"].lower() in words and (not columns or bool(columns & words))
+
+
+def _text_of(check: Invariant) -> str:
+    """Return the SQL of a check, or the source of its function; empty if the source cannot be read."""
+    if check.sql:
+        return check.sql
+    file, _, name = check.where.rpartition(":")
+    try:
+        source = Path(file).read_text(encoding="utf-8")
+        functions = [
+            node
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.FunctionDef) and node.name == name
+        ]
+    except (OSError, ValueError, SyntaxError):
+        return ""
+    return "\n".join(ast.get_source_segment(source, function) or "" for function in functions)

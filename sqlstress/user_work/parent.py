@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.engine.omissions import REHEARSAL, is_omitted
 from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.errors import SqlstressError
-from sqlstress.races.suspicions import LOST_DATA, NULL_TWIN
+from sqlstress.races.suspicions import LOST_DATA
 from sqlstress.report import Check
 from sqlstress.report.results import Holder, Holds, WriteLock
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.user_work import AFTER, UNDER, database, notes
 from sqlstress.user_work.check_runner import CheckRunner, lines_of
 from sqlstress.user_work.checks import CheckFailure, CheckNotRun
-from sqlstress.user_work.interleavings import search_interleavings
+from sqlstress.user_work.interleavings import SearchResult, search_interleavings, with_orders
 from sqlstress.user_work.lock_watch import SharedSlot, slot_memory
 from sqlstress.user_work.rehearsal import Opener, content, rehearse
 
@@ -201,25 +201,36 @@ class UserWork(ProvenWork):
         suspicions: tuple[Sighting, ...] = self._carry[key]
         return suspicions
 
-    def _breaking_step(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
-        """Search once for the step after which a check fails, if one failed that no suspicion explains."""
-        failed = {check.name for check in trial.verdict.checks if check.status == "failed"}
-        is_explained = any(sighting.what in (*LOST_DATA, NULL_TWIN) for sighting in trial.sightings)
-        opening, key = self.rehearsal_opening(), ("breaking step", self.case.spec)
-        if (
-            is_explained
-            or key in self._carry
-            or not (failed & {UNDER, AFTER} and self._is_rehearsed and opening)
-        ):
-            return ()
-        self._carry[key] = True
-        files = self._carry.get(self._files_key, {})
-        return search_interleavings(self.as_rehearsed(), files, self.place.where, opening, pulse)
+    def _with_tried_orders(self, trial: Trial, pulse: Pulse) -> Trial:
+        """Search for the step after which a check fails, if a check failed, or if a race is suspected.
+
+        Return the trial with the step. If all checks hold in all orders of calls, the suspicions of tables
+        that the checks read get the number of orders.
+        """
+        failed = any(
+            check.status == "failed" and check.name in (UNDER, AFTER) for check in trial.verdict.checks
+        )
+        suspected = any(sighting.what in LOST_DATA for sighting in trial.sightings)
+        opening, key = self.rehearsal_opening(), ("orders", self.case.spec, failed)
+        is_due = failed or (suspected and self._checking and self._checks_under_load)
+        if not (is_due and opening and self._is_rehearsed):
+            return trial
+        if key not in self._carry:
+            files = self._carry.get(self._files_key, {})
+            self._carry[key] = search_interleavings(
+                self.as_rehearsed(), files, self.place.where, opening, pulse
+            )
+        result: SearchResult = self._carry[key]
+        if result.found:
+            return replace(trial, sightings=(*trial.sightings, result.found))
+        if failed:
+            return trial
+        return replace(trial, sightings=with_orders(trial.sightings, self.data.checks, result))
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         trial = super().complete(trial, pulse)
         trial = replace(trial, sightings=(*trial.sightings, *self._suspicions(trial, pulse)))
-        trial = replace(trial, sightings=(*trial.sightings, *self._breaking_step(trial, pulse)))
+        trial = self._with_tried_orders(trial, pulse)
         if self._checking:
             trial = replace(trial, error=trial.error or self._checking.failure or None)
         if self._watches_lock:

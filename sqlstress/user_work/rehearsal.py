@@ -503,6 +503,7 @@ def _sighting(transaction: str, suspicion: Suspicion, count: int, calls: int) ->
             "then_at": suspicion.then.at,
             "effect": suspicion.effect,
             "kept": ", ".join(suspicion.kept_columns),
+            "columns": ", ".join(sorted(suspicion.then.write.sets)) if suspicion.then.write else "",
             "ignored_lock": ignored_lock(suspicion.first.stack),
             **({"late": "yes"} if suspicion.begins_late else {}),
         },

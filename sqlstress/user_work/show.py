@@ -20,18 +20,8 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic, longest_wait_ns, sightings
 from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S
 from sqlstress.analysis.scaling import starvation, tally, throughput_findings
-from sqlstress.analysis.sentences import TracedStep
 from sqlstress.analysis.wording import FailureTime, duration, listing, place, places
-from sqlstress.races.suspicions import (
-    DEFERRED,
-    FORKED,
-    HALF_DONE,
-    LOST_DATA,
-    MIXED,
-    NEEDLESS_LOCK,
-    NOTES_ONLY,
-    NULL_TWIN,
-)
+from sqlstress.races.suspicions import DEFERRED, NOTES_ONLY
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.report.results import Sighting, merged
@@ -57,11 +47,11 @@ from sqlstress.show.shown import LoadShown
 from sqlstress.sqlite_codes import BUSY_SNAPSHOT, name
 from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.target import reported
-from sqlstress.user_work import AFTER, INTERLEAVING, NOT_REHEARSED, SUSPICION, UNDER
-from sqlstress.user_work.failure_records import user_checks
-from sqlstress.user_work.failures_view import explained_errors, is_survived, refused_upgrades
+from sqlstress.user_work import AFTER, ORDERS, SUSPICION
+from sqlstress.user_work.failures_view import explained_errors
 from sqlstress.user_work.lock_holders_view import merged_holders
 from sqlstress.user_work.options import Data
+from sqlstress.user_work.suspicions_view import first_suspicions
 
 K = TypeVar("K")
 
@@ -397,7 +387,7 @@ class UserPresenter(LoadShown):
 
     def is_doubtful(self, run: Run) -> bool:
         suspicious = (
-            sighting.topic == SUSPICION and sighting.what not in NOTES_ONLY
+            sighting.topic == SUSPICION and sighting.what not in NOTES_ONLY and ORDERS not in sighting.traits
             for trial in run.all_trials
             for sighting in trial.sightings
         )
@@ -440,96 +430,3 @@ class UserPresenter(LoadShown):
             "database": column(lambda data: data.database),
             "checks": column(lambda data: len(data.checks)),
         }
-
-
-# Findings on suspicions: two statements that may be a race. If a check failed, they are the probable cause.
-
-
-CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, HALF_DONE, NULL_TWIN, NEEDLESS_LOCK, *NOTES_ONLY)
-"""Kinds of suspicions (possible races) that the text report shows."""
-_MAX_TRAIT_CHARS = 120
-MAX_SUSPICIONS = 3
-"""Maximum number of suspicions shown; the JSON report has all."""
-
-
-def suspicion_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on possible races, and on transactions that could not be examined for races."""
-    unexamined: dict[str, dict[str, None]] = {}
-    for sighting in sightings(group, NOT_REHEARSED):
-        unexamined.setdefault(sighting.what, {})[sighting.traits.get("transaction", "")] = None
-    for reason, transactions in unexamined.items():
-        yield Finding(sentences.not_rehearsed, why=reason, transactions=[*filter(None, transactions)])
-    refused = refused_upgrades(group)
-    suspicions = [
-        suspicion
-        for suspicion in first_suspicions(group).values()
-        if suspicion.what in CODES
-        and not (suspicion.what == DEFERRED and suspicion.traits.get("then_at") in refused)
-    ]
-    suspicions.sort(key=lambda suspicion: suspicion.what in (NEEDLESS_LOCK, *NOTES_ONLY))
-    checks = [*user_checks(group)]
-    failed = any(check.status == "failed" for check in checks)
-    if not failed:  # Rows with NULL in a UNIQUE key may be intended.
-        suspicions = [suspicion for suspicion in suspicions if suspicion.what != NULL_TWIN]
-    if {check.name for check in checks if check.status == "failed"} != {UNDER}:
-        # Work that is half done shows in checks under load only: when the load ends, all work is done.
-        suspicions = [suspicion for suspicion in suspicions if suspicion.what != HALF_DONE]
-    for suspicion in suspicions[:MAX_SUSPICIONS]:
-        first, then = _step(suspicion, "first"), _step(suspicion, "then")
-        if suspicion.what == DEFERRED:
-            repeated = is_survived(group, then.at)
-            yield Finding(sentences.deferred_upgrade, first=first, then=then, repeated=repeated)
-            continue
-        yield Finding(
-            sentences.suspicion,
-            kind=suspicion.what,
-            transaction=_trait(suspicion, "transaction"),
-            table=_trait(suspicion, "table"),
-            effect=_trait(suspicion, "effect"),
-            late=_trait(suspicion, "late") == "yes",
-            kept=_trait(suspicion, "kept"),
-            ignored_lock=_trait(suspicion, "ignored_lock"),
-            first=first,
-            then=then,
-            failed=failed,
-            held=bool(checks) and not failed,
-        )
-    if len(suspicions) > MAX_SUSPICIONS:
-        yield Finding(sentences.more_in_json, count=len(suspicions) - MAX_SUSPICIONS, what="suspicion")
-
-
-def breaking_step_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the step after which a check of the user fails, if sqlstress has found it."""
-    for found in [*sightings(group, INTERLEAVING)][:1]:
-        first, then = _step(found, "first"), _step(found, "then")
-        yield Finding(
-            sentences.breaking_step,
-            kind=found.what,
-            transaction=_trait(found, "transaction"),
-            check=_trait(found, "check"),
-            others=_trait(found, "others"),
-            first=first if first.statement else None,
-            then=then if then.statement else None,
-        )
-
-
-def _step(suspicion: Sighting, name: str) -> TracedStep:
-    return TracedStep(_trait(suspicion, name), _trait(suspicion, f"{name}_at"))
-
-
-def _trait(suspicion: Sighting, name: str) -> str:
-    return shortened(suspicion.traits.get(name, ""), _MAX_TRAIT_CHARS)
-
-
-def first_suspicions(group: Group) -> dict[tuple[str, ...], Sighting]:
-    """Return the first suspicion (possible race) for each kind, transaction and table.
-
-    Later suspicions repeat the first: a case is rehearsed once, and each of its trials reports the result.
-    """
-    suspicions: dict[tuple[str, ...], Sighting] = {}
-    for suspicion in sightings(group, SUSPICION):
-        suspicions.setdefault(
-            (suspicion.what, suspicion.traits.get("transaction", ""), suspicion.traits.get("table", "")),
-            suspicion,
-        )
-    return suspicions

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sqlstress.experiments.app.worker import open_calls
 from sqlstress.plan import cases_of
+from sqlstress.races.suspicions import STALE
 from sqlstress.races.traced_statements import TracedStatement
 from sqlstress.report.results import Sighting
 from sqlstress.targets import open_place
-from sqlstress.user_work import interleavings
-from sqlstress.user_work.interleavings import ALONE, BETWEEN, HALF, search_interleavings
+from sqlstress.user_work import ALONE, BETWEEN, HALF, ORDERS, SUSPICION, interleavings
+from sqlstress.user_work.interleavings import MIN_ORDERS, SearchResult, search_interleavings, with_orders
+from sqlstress.user_work.options import Invariant
 from sqlstress.user_work.rehearsal import content
 from tests.own_app import findings_of, line_of, measured
 
@@ -87,7 +90,7 @@ def order(c):
 HANGS = RIGHT.replace('c.execute("COMMIT")', "time.sleep(60)")
 
 
-def search(folder: Path, text: str) -> tuple[Sighting, ...]:
+def search(folder: Path, text: str) -> SearchResult:
     """Return the result of a search in an application with this text."""
     (folder / "own.py").write_text(text, encoding="utf-8")
     case = cases_of({"file": str(folder / "own.py"), "concurrency": 2, "seed": 1}, "app")[0]
@@ -114,7 +117,8 @@ def search(folder: Path, text: str) -> tuple[Sighting, ...]:
 def test_step_is_found(
     program: str, kind: str, transaction: str, first: str, then: str, tmp_path: Path
 ) -> None:
-    (found,) = search(tmp_path, HEAD + program)
+    found = search(tmp_path, HEAD + program).found
+    assert found
     traits = found.traits
     assert (found.what, traits["transaction"], traits["check"]) == (kind, transaction, "each_is_logged")
     assert traits["first"].startswith(first) and bool(traits["first"]) == bool(first)
@@ -129,7 +133,8 @@ def test_right_program_or_one_that_hangs_has_no_step(
 ) -> None:
     for limit in ("ALONE_S", "STOPS_S", "CALL_S"):
         monkeypatch.setattr(interleavings, limit, 1.0)
-    assert search(tmp_path, HEAD + program) == ()
+    result = search(tmp_path, HEAD + program)
+    assert (result.found, bool(result.orders)) == (None, program == RIGHT)
 
 
 def test_calls_that_wait_for_a_lock_of_the_program_end_after_the_first(
@@ -148,7 +153,8 @@ def order(c):
         c.execute("COMMIT")
 """
     pytest.importorskip("fcntl")
-    assert search(tmp_path, HEAD + locked) == ()
+    result = search(tmp_path, HEAD + locked)
+    assert result.found is None and result.orders
 
 
 @pytest.mark.parametrize(
@@ -168,11 +174,43 @@ def test_stops_are_where_the_call_has_no_write_lock(
     assert interleavings._stops_of(statements) == stops
 
 
+SUSPECTED = Sighting(SUSPICION, STALE, 1, "", {"transaction": "order", "table": "T", "columns": "n, m"})
+
+
+@pytest.mark.parametrize(
+    ("orders", "check", "columns", "is_tested"),
+    [
+        (MIN_ORDERS, "SELECT sum(n) FROM t", "n", True),
+        (MIN_ORDERS, "SELECT 1 FROM t", "", True),
+        (MIN_ORDERS - 1, "SELECT sum(n) FROM t", "n", False),
+        (MIN_ORDERS, "SELECT sum(m) FROM t", "n", False),
+        (MIN_ORDERS, "SELECT sum(n) FROM u", "n", False),
+        (MIN_ORDERS, "FILE:total", "n", True),
+        (MIN_ORDERS, "FILE:other", "n", False),
+        (MIN_ORDERS, "missing.py:total", "n", False),
+    ],
+)
+def test_suspicion_is_tested_only_if_a_check_reads_what_it_writes(
+    orders: int, check: str, columns: str, tmp_path: Path, *, is_tested: bool
+) -> None:
+    file = tmp_path / "own.py"
+    file.write_text("def total(query): query('SELECT sum(n) FROM t')\ndef other(query): query('')\n")
+    suspicion = replace(SUSPECTED, traits={**SUSPECTED.traits, "columns": columns})
+    is_sql = check.startswith("SELECT")
+    invariant = Invariant("total", check.replace("FILE", str(file)), check if is_sql else "")
+    result = SearchResult(orders={"order": orders})
+    (tested,) = with_orders([suspicion], [invariant], result)
+    assert tested.traits.get(ORDERS) == (str(orders) if is_tested else None)
+    final = replace(invariant, at_end=True)
+    assert with_orders([suspicion], [final], result) == (suspicion,)
+
+
 @pytest.mark.thorough
-def test_report_names_the_step_only_if_no_suspicion_explains_the_failed_check(tmp_path: Path) -> None:
+def test_report_names_the_step_or_the_suspicion_that_explains_it(tmp_path: Path) -> None:
     report = measured(tmp_path, HEAD + FORGETS, ops=20)
     (finding,) = findings_of(report, "breaking-step")
     line = line_of(HEAD + FORGETS, 'c.execute("UPDATE t SET n = n + 1")')
     assert "Cause: forgets, but no race of processes" in finding.text and f"(own.py:{line})" in finding.text
     report = measured(tmp_path, HEAD + READS_BEFORE, ops=50, concurrency=4)
-    assert findings_of(report, "suspicion") and not findings_of(report, "breaking-step")
+    (finding,) = findings_of(report, "suspicion")
+    assert finding.text.startswith("Cause of a lost update") and not findings_of(report, "breaking-step")

@@ -79,13 +79,11 @@ from sqlstress.user_work.failures_view import (
 from sqlstress.user_work.lock_holders_view import lock_findings, lock_holder_blocks
 from sqlstress.user_work.show import (
     UserPresenter,
-    breaking_step_findings,
     count_by_kind,
-    first_suspicions,
     isolation_findings,
     shorter_transactions,
-    suspicion_findings,
 )
+from sqlstress.user_work.suspicions_view import first_suspicions, suspicion_findings
 
 MIN_OPENING_SHARE, MIN_OPENINGS = 0.3, 0.9
 """Least share of a call's time, and least connections per call, to report openings.
@@ -530,7 +528,6 @@ class AppShown(UserPresenter):
         passed_over_findings,
         repeat_findings,
         failure_findings,
-        breaking_step_findings,
         suspicion_findings,
         _wal_findings,
         raised,

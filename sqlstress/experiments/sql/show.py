@@ -14,7 +14,8 @@ from sqlstress.show.blocks import Block, Value
 from sqlstress.statistics.units import digits
 from sqlstress.user_work.call_findings import wal_growth_findings
 from sqlstress.user_work.failures_view import failure_blocks, failure_findings
-from sqlstress.user_work.show import UserPresenter, breaking_step_findings, suspicion_findings
+from sqlstress.user_work.show import UserPresenter
+from sqlstress.user_work.suspicions_view import suspicion_findings
 
 
 class SqlShown(UserPresenter):
@@ -23,7 +24,6 @@ class SqlShown(UserPresenter):
     topics: ClassVar[tuple[Topic, ...]] = (
         failure_findings,
         wal_growth_findings,
-        breaking_step_findings,
         suspicion_findings,
         *UserPresenter.topics,
     )

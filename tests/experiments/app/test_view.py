@@ -8,13 +8,13 @@ import pytest
 
 from sqlstress.analysis.advice import advise
 from sqlstress.experiments.app import BEGINNING, CONNECTION, THREADED, UNREAD
-from sqlstress.races.suspicions import HALF_DONE, NULL_TWIN
+from sqlstress.races.suspicions import CASCADE, HALF_DONE, NEEDLESS_LOCK, NULL_TWIN, STALE
 from sqlstress.recording import CALL_COST
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.results import Sighting
 from sqlstress.show.text import report_text
-from sqlstress.user_work import AFTER, SUSPICION, UNDER
-from sqlstress.user_work.show import CODES
+from sqlstress.user_work import AFTER, ALONE, BETWEEN, HALF, INTERLEAVING, ORDERS, SUSPICION, UNDER
+from sqlstress.user_work.suspicions_view import CODES
 from tests.app_report import SIGHTINGS, TRAITS, app_report
 from tests.example_report import assert_golden_texts
 
@@ -92,6 +92,43 @@ def test_suspicion_of_each_kind_is_shown_with_its_statement(kind: str) -> None:
     assert shows_suspicion(kind, UNDER)
     assert shows_suspicion(kind, AFTER) == (kind != HALF_DONE)
     assert shows_suspicion(kind) == (kind not in (HALF_DONE, NULL_TWIN))
+
+
+def texts_with_step(kind: str, at: str, suspected: str = STALE) -> dict[str, str]:
+    """Return the texts of a report with a suspicion in `transfer`, and a step at a line of that function."""
+    traits = {"transaction": "transfer", "table": "account", "first": "SELECT 1", "then": "UPDATE account"}
+    lines = {"first_at": "bank.py:5", "then_at": "bank.py:7"}
+    suspicion = Sighting(SUSPICION, suspected, 1, "", {**traits, **lines})
+    step_traits = {**traits, "first_at": at, "then_at": at, "check": "total", "others": "deposit"}
+    report = with_sightings(suspicion, Sighting(INTERLEAVING, kind, 1, "", step_traits))
+    return {finding.code: finding.text for finding in advise(report)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "suspected", "is_cause"),
+    [
+        (BETWEEN, "bank.py:5", STALE, True),
+        (BETWEEN, "bank.py:7", STALE, True),
+        (BETWEEN, "bank.py:9", STALE, False),
+        (BETWEEN, "bank.py:5", NEEDLESS_LOCK, False),
+        (HALF, "bank.py:5", STALE, False),
+        (ALONE, "bank.py:5", STALE, False),
+        (ALONE, "bank.py:9", CASCADE, True),
+    ],
+)
+def test_suspicion_is_the_cause_if_the_step_is_between_its_statements(
+    kind: str, at: str, suspected: str, *, is_cause: bool
+) -> None:
+    texts = texts_with_step(kind, at, suspected)
+    assert texts["suspicion"].startswith("Cause of ") == is_cause
+    assert ("breaking-step" in texts) != is_cause
+
+
+def test_suspicion_that_no_order_of_calls_confirms_is_a_remark() -> None:
+    (suspicion,) = (entry for entry in SIGHTINGS if entry.topic == SUSPICION)
+    tested = replace(suspicion, traits={**suspicion.traits, ORDERS: "24"})
+    texts = {entry.code: entry.text for entry in advise(with_sightings(tested))}
+    assert "suspicion" not in texts and "held in 24 orders" in texts["unbroken-suspicion"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,166 @@
+"""Findings on suspicions (two statements that may be a race), and on the step after which a check fails.
+
+If a check failed, a suspicion is the probable cause. If sqlstress has also seen a check fail after a stop
+between the two statements, it is the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlstress.analysis import sentences
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group, sightings
+from sqlstress.analysis.sentences import TracedStep
+from sqlstress.races.suspicions import (
+    DEFERRED,
+    FORKED,
+    HALF_DONE,
+    LOST_DATA,
+    MIXED,
+    NEEDLESS_LOCK,
+    NO_RACE,
+    NOTES_ONLY,
+    NULL_TWIN,
+)
+from sqlstress.report.results import Sighting
+from sqlstress.show.blocks import shortened
+from sqlstress.user_work import ALONE, BETWEEN, INTERLEAVING, NOT_REHEARSED, ORDERS, SUSPICION, UNDER
+from sqlstress.user_work.failure_records import user_checks
+from sqlstress.user_work.failures_view import is_survived, refused_upgrades
+
+CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, HALF_DONE, NULL_TWIN, NEEDLESS_LOCK, *NOTES_ONLY)
+"""Kinds of suspicions (possible races) that the text report shows."""
+_MAX_TRAIT_CHARS = 120
+MAX_SUSPICIONS = 3
+"""Maximum number of suspicions shown; the JSON report has all."""
+
+
+def suspicion_findings(group: Group) -> Iterator[Finding]:
+    """Yield findings on the step after which a check fails, on possible races, and on their limits."""
+    suspicions, step = _suspicions_to_show(group), next(sightings(group, INTERLEAVING), None)
+    # Transactions that share the code of a race share the race.
+    seen = {_lines(suspicion) for suspicion in suspicions if step and _explains(suspicion, step)}
+    if step and not seen:
+        yield _step_finding(step)
+    yield from _unexamined(group)
+    for suspicion in suspicions[:MAX_SUSPICIONS]:
+        yield _suspicion_finding(group, suspicion, is_seen=_lines(suspicion) in seen, is_other=bool(step))
+    if len(suspicions) > MAX_SUSPICIONS:
+        yield Finding(sentences.more_in_json, count=len(suspicions) - MAX_SUSPICIONS, what="suspicion")
+
+
+def _unexamined(group: Group) -> Iterator[Finding]:
+    """Yield findings on transactions that could not be examined for races."""
+    unexamined: dict[str, dict[str, None]] = {}
+    for sighting in sightings(group, NOT_REHEARSED):
+        unexamined.setdefault(sighting.what, {})[sighting.traits.get("transaction", "")] = None
+    for reason, transactions in unexamined.items():
+        yield Finding(sentences.not_rehearsed, why=reason, transactions=[*filter(None, transactions)])
+
+
+def _suspicions_to_show(group: Group) -> Sequence[Sighting]:
+    """Return the suspicions that the report shows, those that can lose data first."""
+    refused = refused_upgrades(group)
+    failed = {check.name for check in user_checks(group) if check.status == "failed"}
+    hidden = set[str]()
+    if not failed:  # Rows with NULL in a UNIQUE key may be intended.
+        hidden.add(NULL_TWIN)
+    # Work that is half done shows in checks under load only: when the load ends, all work is done. A step
+    # after which a check fails shows such work without a doubt.
+    if failed != {UNDER} or any(True for _ in sightings(group, INTERLEAVING)):
+        hidden.add(HALF_DONE)
+    suspicions = [
+        suspicion
+        for suspicion in first_suspicions(group).values()
+        if suspicion.what in CODES
+        and suspicion.what not in hidden
+        and not (suspicion.what == DEFERRED and suspicion.traits.get("then_at") in refused)
+    ]
+    return sorted(suspicions, key=lambda suspicion: suspicion.what in (NEEDLESS_LOCK, *NOTES_ONLY))
+
+
+def _explains(suspicion: Sighting, step: Sighting) -> bool:
+    """Return whether a suspicion explains the step after which a check fails."""
+    if suspicion.what not in (*LOST_DATA, NULL_TWIN) or step.traits["transaction"] != _trait(
+        suspicion, "transaction"
+    ):
+        return False
+    if step.what == ALONE:
+        return suspicion.what in NO_RACE
+    first, then = _lines(suspicion)
+    return step.what == BETWEEN and (first == step.traits["first_at"] or then == step.traits["then_at"])
+
+
+def _step_finding(step: Sighting) -> Finding:
+    first, then = _step(step, "first"), _step(step, "then")
+    return Finding(
+        sentences.breaking_step,
+        kind=step.what,
+        transaction=_trait(step, "transaction"),
+        check=_trait(step, "check"),
+        others=_trait(step, "others"),
+        first=first if first.statement else None,
+        then=then if then.statement else None,
+    )
+
+
+def _suspicion_finding(group: Group, suspicion: Sighting, *, is_seen: bool, is_other: bool) -> Finding:
+    """Return the finding on a suspicion.
+
+    `is_seen` is whether a check was seen to fail because of it, and `is_other` whether one was seen to fail
+    at all.
+    """
+    checks = [*user_checks(group)]
+    failed = any(check.status == "failed" for check in checks)
+    transaction = _trait(suspicion, "transaction")
+    first, then = _step(suspicion, "first"), _step(suspicion, "then")
+    if suspicion.what == DEFERRED:
+        repeated = is_survived(group, then.at)
+        return Finding(sentences.deferred_upgrade, first=first, then=then, repeated=repeated)
+    if ORDERS in suspicion.traits and not (failed or is_seen):
+        orders = int(suspicion.traits[ORDERS])
+        return Finding(
+            sentences.unbroken_suspicion, transaction=transaction, first=first, then=then, orders=orders
+        )
+    return Finding(
+        sentences.suspicion,
+        kind=suspicion.what,
+        transaction=transaction,
+        table=_trait(suspicion, "table"),
+        effect=_trait(suspicion, "effect"),
+        late=_trait(suspicion, "late") == "yes",
+        kept=_trait(suspicion, "kept"),
+        ignored_lock=_trait(suspicion, "ignored_lock"),
+        first=first,
+        then=then,
+        failed=failed and not is_other,
+        held=bool(checks) and not failed,
+        seen=is_seen,
+    )
+
+
+def _lines(suspicion: Sighting) -> tuple[str, str]:
+    return _trait(suspicion, "first_at"), _trait(suspicion, "then_at")
+
+
+def _step(suspicion: Sighting, name: str) -> TracedStep:
+    return TracedStep(_trait(suspicion, name), _trait(suspicion, f"{name}_at"))
+
+
+def _trait(suspicion: Sighting, name: str) -> str:
+    return shortened(suspicion.traits.get(name, ""), _MAX_TRAIT_CHARS)
+
+
+def first_suspicions(group: Group) -> dict[tuple[str, ...], Sighting]:
+    """Return the first suspicion (possible race) for each kind, transaction and table.
+
+    Later suspicions repeat the first: a case is rehearsed once, and each of its trials reports the result.
+    """
+    suspicions: dict[tuple[str, ...], Sighting] = {}
+    for suspicion in sightings(group, SUSPICION):
+        suspicions.setdefault(
+            (suspicion.what, suspicion.traits.get("transaction", ""), suspicion.traits.get("table", "")),
+            suspicion,
+        )
+    return suspicions
