@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from sqlstress.engine.folder import MARKER, PREFIX, remove_abandoned
-from sqlstress.user_work import rehearsal
+from sqlstress.user_work import interleavings, rehearsal
 from tests import drawing
 from tests.brief import changes
 from tests.fork_servers import fork_servers, shared_fork_servers
@@ -37,6 +37,8 @@ LONGEST = {
     "test_wheel_serves_all_pythons_and_runs_the_native_loop",
 }
 """Tests to begin with: at the end, one worker would run them while the others have nothing to do."""
+SHORT_SEARCH = 4
+"""Divisor of the time limits of the search for the step after which a check fails."""
 STRANGER = 64123
 """A user who owns nothing and runs nothing."""
 
@@ -169,6 +171,8 @@ def brief_runs(shared_fork_servers: None) -> Iterator[None]:
         for names, name, value in changes():
             patch.setitem(names, name, value)
         patch.setattr(rehearsal, "MAX_ROUNDS", rehearsal.MIN_ROUNDS)
+        for limit in ("ALONE_S", "TURNS_S", "STOPS_S", "CONFIRM_S", "CONTROL_S"):
+            patch.setattr(interleavings, limit, getattr(interleavings, limit) / SHORT_SEARCH)
         yield
 
 

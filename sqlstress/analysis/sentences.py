@@ -509,18 +509,19 @@ def breaking_step(
 ) -> str:
     """Return a sentence on the step, in an order of calls that sqlstress made, after which a check fails.
 
-    - kind: "alone" (a call of a single process), "half" (a stop within a call of `transaction`) or "between"
-      (calls of another process, during such a stop)
+    - kind: "alone" (calls of a single process), "in turn" (of two processes), "half" (a stop within a call of
+      `transaction`) or "between" (calls of another process, during such a stop)
     - others: the calls of the other process, such as "sell, restock"
-    - first, then: the statements before and after the stop; with "alone", the first and last statement
+    - first, then: the statements before and after the stop; without a stop, the first and last statement
     """
     steps = [_step(step) for step in (first, then) if step]
-    if kind == "alone":
+    if kind in ("alone", "in turn"):
         ran = ", then ".join(dict.fromkeys(steps))
+        who = "A single process made calls" if kind == "alone" else "Two processes made calls in turn"
         return (
-            f"Cause: {transaction}, but no race of processes. A single process made calls, and {check} "
-            f"failed after a call that ran {ran}. Look at these statements, at what follows an error, and at "
-            "values of earlier calls."
+            f"Cause: {transaction}, without any overlap of calls. {who}, and {check} failed after a call "
+            f"that ran {ran}. Look at these statements, at what follows an error, and at values of earlier "
+            "calls."
         )
     place = f"between {' and '.join(steps)}" if first and then else f"after {steps[0]}" if first else ""
     place = place or f"before {''.join(steps) or 'its first statement'}"

@@ -113,10 +113,15 @@ def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | 
     first = next(takers, None)
     if first is None:
         return None
-    *_, first_end_s = steps[first]
+    *_, begun_s, held_s = steps[first]
+    held = steps[first:]
+    if begun_s == held_s and len(held) > 1:
+        # apsw does not report the end of a BEGIN that it runs for a block. This BEGIN may wait for the lock.
+        held = held[1:]
+        *_, held_s, _ = held[0]
     *_, last_end_s = steps[-1]
-    outside_s = sum(max(0.0, then[3] - before[4]) for before, then in pairwise(steps[first:]))
-    return Hold(steps[first][0], last_end_s - first_end_s, outside_s)
+    outside_s = sum(max(0.0, then[3] - before[4]) for before, then in pairwise(held))
+    return Hold(steps[first][0], last_end_s - held_s, outside_s)
 
 
 class LongHolds:

@@ -45,7 +45,7 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
         *("", "double-insert", "double-insert-despite-key", "double-insert-in-range", "insert-on-old-data"),
         *("double-claim", "double-use"),
     ),
-    ("breaking-step", "kind"): ("between", "half", "alone"),
+    ("breaking-step", "kind"): ("between", "half", "alone", "in turn"),
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
     ("long-hold", "work"): ("", "SCAN account", "unfetched rows", "checkpoint"),
     ("long-write", "activity"): ("waits", "computes"),

@@ -34,8 +34,12 @@ A rehearsal calls each transaction after the load, on a copy of the data.
 """
 INTERLEAVING = "interleaving"
 """Report topic: the step, in an order of statements that sqlstress made, after which a check fails."""
-ALONE, HALF, BETWEEN = "alone", "half", "between"
-"""Kinds of this step. ALONE: a call of a single process; HALF: a stop in a call; BETWEEN: calls at a stop."""
+ALONE, IN_TURN, HALF, BETWEEN = "alone", "in turn", "half", "between"
+"""Kinds of this step.
+
+ALONE: a call of a single process. IN_TURN: a call of one of two processes, without overlap. HALF: a stop in a
+call. BETWEEN: calls of another process at such a stop.
+"""
 ORDERS = "orders"
 """Fact in a suspicion that was tested: the number of orders of calls after which all checks held."""
 REHEARSAL_TOPICS = SUSPICION, NOT_REHEARSED, INTERLEAVING

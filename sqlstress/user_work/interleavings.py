@@ -2,27 +2,31 @@
 
 If a check failed during or after the load, or if a suspicion is to be tested, the search calls the user's
 transactions again, without load, on a copy of the files from before the load. It runs the checks after each
-step, in three parts:
+step:
 
 1. A single process makes calls. If a check fails after a call, the fault is no race.
-2. Two processes make calls in turn. If a check fails after a call, the call used a value that its process
-   has kept from an earlier call.
+2. Two processes make calls in turn. If a check fails after a call, the fault needs no overlap of calls.
 3. The first process stops in a call, before one of its statements. If a check fails now, other processes see
    work that is half done. Otherwise the second process makes calls. If a check fails after the first process
    has ended its call, these calls must not run between the two statements.
 
-So a result is never a guess: the check held before the step, and failed after it. If a call of the second
-process waits for a lock of the first, it continues after the end of the first call.
+A check may also fail because of an earlier stop: for example, an event is passed over, which shows after the
+next event. Or the fault needs no stop, but is rare. So each stop is confirmed: on a new copy, calls stop only
+there, and a check fails again. Then there are three times as many calls in turn, and no check fails.
+
+If a call of the second process waits for a lock of the first, it continues after the end of the first call.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -31,12 +35,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.engine.pool import to_namespace
-from sqlstress.errors import Interrupted
+from sqlstress.errors import Interrupted, SqlstressError
 from sqlstress.races.suspicions import LOST_DATA
 from sqlstress.recording.failures import takes_write_lock
 from sqlstress.report.results import Sighting
 from sqlstress.system.processes import ChildCaller
-from sqlstress.user_work import ALONE, BETWEEN, HALF, INTERLEAVING, ORDERS, SUSPICION
+from sqlstress.user_work import ALONE, BETWEEN, HALF, IN_TURN, INTERLEAVING, ORDERS, SUSPICION
 from sqlstress.user_work.check_runner import CheckRunner
 from sqlstress.user_work.rehearsal import (
     FOLDER,
@@ -65,12 +69,18 @@ Statements = Sequence["TracedStatement"]
 
 ALONE_S, TURNS_S, STOPS_S = 1.0, 0.5, 3.0
 """Time limits of the three parts of the search, in seconds, without the start of the processes."""
+CONFIRM_S, CONTROL_S, MAX_CONFIRMED = 1.5, 3.0, 4
+"""Time limits in seconds, to confirm a stop and to make calls in turn; maximum number of confirmed stops."""
+CONTROLS = 3
+"""Number of calls in turn without a failed check, as a multiple of the calls that confirm a stop."""
 CALL_S = 2.0
 """Time limit of a call, in seconds. A longer call ends the search."""
 LOCK_S = 0.1
 """Time in seconds after which a call in the second process counts as waiting for a lock."""
 MAX_STOPS = 12
 """Maximum number of statements of a call before which later calls of the transaction stop."""
+DATA = "data"
+"""Name of the folder with a copy of the files."""
 MAX_OTHERS = 3
 """Maximum number of calls that the second process makes at a stop."""
 MIN_ORDERS = 10
@@ -92,130 +102,192 @@ def search_interleavings(
 ) -> SearchResult:
     """Search for the step after which a check of the user fails.
 
-    `files` are the trial's files from before the load. The copy of the files is in the folder `where` while
+    `files` are the trial's files from before the load. Copies of the files are in the folder `where` while
     the search runs.
     """
+    if not files:
+        return SearchResult()
     with tempfile.TemporaryDirectory(dir=where, prefix=FOLDER, ignore_cleanup_errors=True) as folder:
-        data, signals = Path(folder, "data"), Path(folder, "signals")
-        signals.mkdir()
-        if not files or not write_folder(files, data):
-            return SearchResult()
-        search = _Search(to_namespace(case), data, signals, opening, pulse)
+        search = _Search(to_namespace(case), files, Path(folder), opening, pulse)
         try:
-            found = search.run()
+            return search.run()
         except Interrupted:
             raise
         except Exception:  # A call took too long, or ended its process, or a check could not run.
             return SearchResult()
-        finally:
-            search.end()
-        if not found:
-            return SearchResult(orders=search.orders)
-        # If threads share a connection, no statement was traced.
-        return SearchResult(found) if found.traits["first"] or found.traits["then"] else SearchResult()
+
+
+class _Place(NamedTuple):
+    """Place at which calls of a transaction stop: before their statement with the number `stop`, from 0."""
+
+    transaction: str
+    stop: int
 
 
 class _Search:
-    """Search on the files in a folder, by two processes that make calls, and one that runs the checks."""
+    """Search for the step after which a check fails. Each part of the search has a copy of the files."""
 
-    def __init__(self, case: Case, data: Path, signals: Path, opening: Opener, pulse: Pulse) -> None:
+    def __init__(self, case: Case, files: Files, folder: Path, opening: Opener, pulse: Pulse) -> None:
+        self._case, self._files, self._folder = case, files, folder
+        self._opening, self._pulse = opening, pulse
+        self._copies = count(1)
+
+    @contextmanager
+    def _copy(self) -> Iterator[_Stage]:
+        folder = self._folder / str(next(self._copies))
+        if not write_folder(self._files, folder / DATA):
+            raise SqlstressError("cannot copy the files.")
+        stage = _Stage(self._case, folder, self._opening, self._pulse)
+        try:
+            stage.connect()
+            yield stage
+        finally:
+            stage.end()
+
+    def run(self) -> SearchResult:
+        """Return the step after which a check fails, if it was found and confirmed."""
+        with self._copy() as first:
+            found = first.calls_of_one(ALONE_S) or first.calls_in_turn(TURNS_S)
+            if found:
+                return _result(found)
+            in_turn = first.calls
+            if not first.calls_at_stops(first.places(), STOPS_S):
+                return SearchResult(orders=first.orders)
+        for place in [*dict.fromkeys(reversed(first.made))][:MAX_CONFIRMED]:
+            with self._copy() as again:
+                found = again.calls_at_stops([place], CONFIRM_S)
+            if found and (step := self._step_in_turn(CONTROLS * again.calls - in_turn)):
+                return _result(step)
+            if found:
+                return _result(found)
+        return SearchResult()
+
+    def _step_in_turn(self, calls: int) -> Sighting | None:
+        """Return the step after which a check fails in `calls` calls in turn; None if all checks hold."""
+        if calls <= 0:
+            return None
+        with self._copy() as control:
+            return control.calls_in_turn(CONTROL_S, calls)
+
+
+def _result(found: Sighting) -> SearchResult:
+    # If threads share a connection, no statement was traced.
+    return SearchResult(found) if found.traits["first"] or found.traits["then"] else SearchResult()
+
+
+class _Stage:
+    """Copy of the files, two processes that make calls on it, and a process that runs the checks."""
+
+    def __init__(self, case: Case, folder: Path, opening: Opener, pulse: Pulse) -> None:
         self._case, self._opening, self._pulse = case, opening, pulse
-        self._data, self._signals = data, signals
+        self._data, self._signals = folder / DATA, folder
         self._first, self._second = ChildCaller(), ChildCaller()
-        self._numbers = count(1)
-        self._checks = CheckRunner(case, data)
+        self._checks = CheckRunner(case, self._data)
         self._random = Random(f"{case.seed}:interleavings")
-        self._stops: dict[str, set[int]] = {}
-        """Numbers of the statements before which a call can stop, by name of the transaction.
-
-        `run` adds all names.
-        """
+        self.calls = 0
+        """Number of calls so far."""
         self.orders = Counter[str]()
         """Number of calls in which the second process made calls at a stop, by name of the transaction."""
-        self._waits: set[tuple[str, int]] = set()
-        """Stops, as name and number of the statement, at which other calls wait for a lock."""
+        self.made: list[_Place] = []
+        """Places of the stops so far."""
+        self._stops: dict[str, set[int]] = {}
+        """Numbers of the statements before which a call can stop, by name of the transaction."""
+        self._waits: set[_Place] = set()
+        """Places at which other calls wait for a lock."""
+
+    def connect(self) -> None:
+        """Start the processes. Raises SqlstressError if a check fails before any call."""
+        self._checks.load()
+        for number, process in enumerate((self._first, self._second)):
+            # With equal seeds, both processes would draw equal ids for new rows.
+            case: Any = SimpleNamespace(**{**vars(self._case), "seed": f"{self._case.seed}:{number}"})
+            pulse = with_limit(self._pulse, START_S, "the connection")
+            names = process.call(pulse, connect, case, self._data, self._opening)
+            self._stops = {name: set() for name in names}
+        if self._checks.before(self._pulse):
+            raise SqlstressError("a check fails before any call.")
 
     def end(self) -> None:
         self._first.end()
         self._second.end()
         self._checks.end()
 
-    def run(self) -> Sighting | None:
-        """Return an observation of the step after which a check fails; None if no step was found."""
-        self._stops = {name: set() for name in self._connect(self._first)}
-        self._checks.load()
-        if self._checks.before(self._pulse):
-            return None
-        if found := self._alone():
-            return found
-        self._connect(self._second)
-        return self._in_turn() or self._with_stops()
+    def places(self) -> list[_Place]:
+        """Return the places at which calls can stop, as far as the calls so far show them."""
+        return [_Place(name, stop) for name, stops in self._stops.items() for stop in sorted(stops)]
 
-    def _connect(self, process: ChildCaller) -> list[str]:
-        # With equal seeds, both processes would draw equal ids for new rows.
-        case: Any = SimpleNamespace(
-            **{**vars(self._case), "seed": f"{self._case.seed}:{next(self._numbers)}"}
-        )
-        pulse = with_limit(self._pulse, START_S, "the connection")
-        return process.call(pulse, connect, case, self._data, self._opening)
-
-    def _alone(self) -> Sighting | None:
-        until = time.monotonic() + ALONE_S
+    def calls_of_one(self, limit_s: float) -> Sighting | None:
+        """Make calls in the first process. Return the step after which a check fails, or None."""
+        until = time.monotonic() + limit_s
         while time.monotonic() < until:
-            name = self._draw()
-            self._first.begin(call_once, name)
-            statements = self._result(self._first)
-            self._stops[name] |= _stops_of(statements)
-            if broken := self._checks.broken(self._pulse):
-                return _sighting(ALONE, name, statements, broken)
+            if found := self._single_call(self._first, ALONE):
+                return found
         return None
 
-    def _in_turn(self) -> Sighting | None:
-        until, other = time.monotonic() + TURNS_S, ""
-        while time.monotonic() < until:
+    def calls_in_turn(self, limit_s: float, most: float = math.inf) -> Sighting | None:
+        """Make at most `most` calls in both processes in turn. Return the step after which a check fails."""
+        until = time.monotonic() + limit_s
+        while time.monotonic() < until and self.calls < most:
             for process in (self._first, self._second):
-                name = self._draw()
-                process.begin(call_once, name)
-                statements = self._result(process)
-                if broken := self._checks.broken(self._pulse):
-                    return _sighting(BETWEEN, name, statements, broken, 0, [other])
-                other = name
-        return None
-
-    def _with_stops(self) -> Sighting | None:
-        until = time.monotonic() + STOPS_S
-        while time.monotonic() < until:
-            places = {(name, stop) for name, stops in self._stops.items() for stop in stops} - self._waits
-            if not places:
-                return None
-            for name, stop in self._random.sample(sorted(places), len(places)):
-                found = self._interleave(name, stop)
-                if found or time.monotonic() >= until:
+                if found := self._single_call(process, IN_TURN):
                     return found
         return None
 
-    def _interleave(self, name: str, stop: int) -> Sighting | None:
-        """Make a call that stops before its statement `stop`, and calls of the other process at the stop."""
+    def calls_at_stops(self, places: Sequence[_Place], limit_s: float) -> Sighting | None:
+        """Make calls that stop at `places`, each followed by calls in turn.
+
+        Return the last stop before a check fails; None if all checks hold.
+        """
+        until = time.monotonic() + limit_s
+        while {*places} - self._waits:
+            for place in self._random.sample(places, len(places)):
+                if time.monotonic() >= until:
+                    return None
+                if place not in self._waits and (found := self._interleave(place)):
+                    return found
+        return None
+
+    def _single_call(self, process: ChildCaller, kind: str) -> Sighting | None:
+        name = self._draw()
+        process.begin(call_once, name)
+        statements = self._result(process)
+        self._stops[name] |= _stops_of(statements)
+        broken = self._checks.broken(self._pulse)
+        return _sighting(kind, name, statements, broken) if broken else None
+
+    def _interleave(self, place: _Place) -> Sighting | None:
+        """Make a call that stops at `place`, calls of the other process at the stop, and calls in turn."""
         for signal in (STOPPED, GO):
             (self._signals / signal).unlink(missing_ok=True)
-        self._first.begin(call_and_stop, name, stop, self._signals)
+        self._first.begin(call_and_stop, *place, self._signals)
         others: list[str] = []
         broken: list[CheckFailure] = []
         if self._has_stopped() and not (broken := self._checks.broken(self._pulse)):
-            others = self._call_others(name, stop)
+            others = self._call_others(place)
         (self._signals / GO).touch()
         statements = self._result(self._first)
-        self.orders[name] += bool(others)
-        waited = self._result(self._second) if others and (name, stop) in self._waits else None
-        if broken:
-            return _sighting(HALF, name, statements, broken, stop)
-        if not (broken := self._checks.broken(self._pulse)):
+        waited = self._result(self._second) if others and place in self._waits else None
+        if not (broken or others):
             return None
-        if not others:
-            return _sighting(ALONE, name, statements, broken)
-        if waited:  # SQLite has kept the calls apart from the first process, but not the start of the last.
-            return _sighting(BETWEEN, others[-1], waited, broken, _first_lock(waited), [name])
-        return _sighting(BETWEEN, name, statements, broken, stop, others)
+        self.made.append(place)
+        if broken:
+            return _sighting(HALF, place.transaction, statements, broken, place.stop)
+        self.orders[place.transaction] += 1
+        if broken := self._checks.broken(self._pulse) or self._broken_in_turn():
+            if waited:  # SQLite has kept the other call apart, but not its statements before the lock.
+                stop = _first_lock(waited)
+                return _sighting(BETWEEN, others[-1], waited, broken, stop, [place.transaction])
+            return _sighting(BETWEEN, place.transaction, statements, broken, place.stop, others)
+        return None
+
+    def _broken_in_turn(self) -> list[CheckFailure]:
+        """Make a call in each process. Return the checks that fail, perhaps by damage of an earlier stop."""
+        for process in (self._first, self._second):
+            process.begin(call_once, self._draw())
+            self._result(process)
+            if broken := self._checks.broken(self._pulse):
+                return broken
+        return []
 
     def _has_stopped(self) -> bool:
         """Wait until the first process stops, or its call ends. Return whether it stops."""
@@ -227,7 +299,7 @@ class _Search:
             time.sleep(STEP_S)
         return stopped
 
-    def _call_others(self, name: str, stop: int) -> list[str]:
+    def _call_others(self, place: _Place) -> list[str]:
         """Make calls in the second process, until one of them waits for a lock. Return their names."""
         others = []
         for _ in range(self._random.randint(1, MAX_OTHERS)):
@@ -237,7 +309,7 @@ class _Search:
             while not self._second.has_answered():
                 self._pulse()
                 if time.monotonic() >= until:
-                    self._waits.add((name, stop))
+                    self._waits.add(place)
                     return others
                 time.sleep(STEP_S)
             self._result(self._second)
@@ -248,6 +320,7 @@ class _Search:
 
     def _result(self, process: ChildCaller) -> Statements:
         statements, _ = process.result(with_limit(self._pulse, CALL_S, "a call"))
+        self.calls += 1
         return statements  # type: ignore[no-any-return]
 
 

@@ -15,6 +15,7 @@ from sqlstress.analysis.sentences import TracedStep
 from sqlstress.races.suspicions import (
     DEFERRED,
     FORKED,
+    FROM_MEMORY,
     HALF_DONE,
     LOST_DATA,
     MIXED,
@@ -22,10 +23,11 @@ from sqlstress.races.suspicions import (
     NO_RACE,
     NOTES_ONLY,
     NULL_TWIN,
+    OLD_VALUE,
 )
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import shortened
-from sqlstress.user_work import ALONE, BETWEEN, INTERLEAVING, NOT_REHEARSED, ORDERS, SUSPICION, UNDER
+from sqlstress.user_work import ALONE, BETWEEN, IN_TURN, INTERLEAVING, NOT_REHEARSED, ORDERS, SUSPICION, UNDER
 from sqlstress.user_work.failure_records import user_checks
 from sqlstress.user_work.failures_view import is_survived, refused_upgrades
 
@@ -82,14 +84,27 @@ def _suspicions_to_show(group: Group) -> Sequence[Sighting]:
 
 def _explains(suspicion: Sighting, step: Sighting) -> bool:
     """Return whether a suspicion explains the step after which a check fails."""
-    if suspicion.what not in (*LOST_DATA, NULL_TWIN) or step.traits["transaction"] != _trait(
-        suspicion, "transaction"
-    ):
+    kind = suspicion.what
+    if step.traits["transaction"] != suspicion.traits.get("transaction"):
         return False
-    if step.what == ALONE:
-        return suspicion.what in NO_RACE
-    first, then = _lines(suspicion)
-    return step.what == BETWEEN and (first == step.traits["first_at"] or then == step.traits["then_at"])
+    if step.what in (ALONE, IN_TURN):
+        kept = step.what == IN_TURN and kind in (FROM_MEMORY, OLD_VALUE)
+        return kept or kind in (*NO_RACE, MIXED)
+    return step.what == BETWEEN and kind in LOST_DATA and _encloses(suspicion, step)
+
+
+def _encloses(suspicion: Sighting, step: Sighting) -> bool:
+    """Return whether the stop of a step is between the two statements of a suspicion, by their lines."""
+    (first, then), (before, after) = _lines(suspicion), _lines(step)
+    files = {at.partition(":")[0] for at in (first, then, before, after)}
+    if len(files) == 1 and _number(first) <= _number(before) and _number(after) <= _number(then):
+        return True
+    return first == before or then == after
+
+
+def _number(at: str) -> int:
+    number = at.rpartition(":")[2]
+    return int(number) if number.isdecimal() else 0
 
 
 def _step_finding(step: Sighting) -> Finding:

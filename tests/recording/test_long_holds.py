@@ -184,6 +184,12 @@ def test_time_of_statements_is_not_outside_of_sqlite() -> None:
     assert hold_of(steps[:1]) is None
 
 
+def test_wait_of_a_begin_whose_end_is_unknown_is_no_hold() -> None:
+    steps = [("BEGIN IMMEDIATE", False, None, 1.0, 1.0), (INSERT, True, None, 5.0, 6.0)]
+    commit = ("COMMIT", True, None, 6.5, 7.0)
+    assert hold_of([*steps, commit]) == Hold("BEGIN IMMEDIATE", 2.0, 0.5)
+
+
 # Writes with RETURNING whose rows are not all fetched.
 
 TAKE = "UPDATE t SET x = x + 100 WHERE x < 2 RETURNING x"

@@ -8,12 +8,12 @@ import pytest
 
 from sqlstress.analysis.advice import advise
 from sqlstress.experiments.app import BEGINNING, CONNECTION, THREADED, UNREAD
-from sqlstress.races.suspicions import CASCADE, HALF_DONE, NEEDLESS_LOCK, NULL_TWIN, STALE
+from sqlstress.races.suspicions import CASCADE, HALF_DONE, MIXED, NEEDLESS_LOCK, NULL_TWIN, OLD_VALUE, STALE
 from sqlstress.recording import CALL_COST
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.results import Sighting
 from sqlstress.show.text import report_text
-from sqlstress.user_work import AFTER, ALONE, BETWEEN, HALF, INTERLEAVING, ORDERS, SUSPICION, UNDER
+from sqlstress.user_work import AFTER, ALONE, BETWEEN, HALF, IN_TURN, INTERLEAVING, ORDERS, SUSPICION, UNDER
 from sqlstress.user_work.suspicions_view import CODES
 from tests.app_report import SIGHTINGS, TRAITS, app_report
 from tests.example_report import assert_golden_texts
@@ -113,7 +113,11 @@ def texts_with_step(kind: str, at: str, suspected: str = STALE) -> dict[str, str
         (BETWEEN, "bank.py:5", NEEDLESS_LOCK, False),
         (HALF, "bank.py:5", STALE, False),
         (ALONE, "bank.py:5", STALE, False),
+        (BETWEEN, "bank.py:6", STALE, True),
         (ALONE, "bank.py:9", CASCADE, True),
+        (ALONE, "bank.py:9", MIXED, True),
+        (IN_TURN, "bank.py:9", OLD_VALUE, True),
+        (ALONE, "bank.py:9", OLD_VALUE, False),
     ],
 )
 def test_suspicion_is_the_cause_if_the_step_is_between_its_statements(
