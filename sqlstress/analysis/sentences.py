@@ -770,11 +770,6 @@ _SUSPICIONS = {
         "SQLite takes every number for less than every text. Use CAST(strftime('%s', 'now') AS INTEGER), or "
         "unixepoch() from SQLite 3.38 on."
     ),
-    "half-done": (
-        "{cause} of work that others see half done: {name} inserts a row, and rows that refer to it into "
-        "{table} in another transaction. {steps} In between, other processes and checks see only a part. Put "
-        "all writes of the call into one transaction that begins with BEGIN IMMEDIATE."
-    ),
     "mixed-times": (
         "{cause} of a wrong comparison: {name} uses two formats of time for {table}, with 'T' before the "
         "hour and with a space. {steps} These are texts, and a space is less than 'T', so times of the same "

@@ -77,7 +77,7 @@ OLD_ID, RESET, CASCADE = "id-of-another-row", "reset-column", "replaced-parent"
 UNREAD_VERSION, UNREAD_ROWS, EXPIRED = "unread-version", "unread-rows", "expired-lease"
 NULL_KEY, SKIPPED_TRIGGER = "null-in-conflict-key", "skipped-trigger"
 STAGING, TEXT_TIME, MIXED_TIMES = "shared-staging", "text-time", "mixed-times"
-HALF_DONE, SECOND_SAVE, NULL_TWIN = "half-done", "second-save", "null-twin"
+SECOND_SAVE, NULL_TWIN = "second-save", "null-twin"
 """Kinds of suspicions about SQL that only seems to prevent a race, which `weak_checks` describes.
 
 For example, UNREAD_COUNT: `UPDATE ... WHERE state = 'queued'` changes no row, but the code goes on.

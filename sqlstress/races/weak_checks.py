@@ -32,7 +32,6 @@ A call runs without load, in a test run before the measurement (the rehearsal). 
   less than every text.
 - MIXED_TIMES: `expires = datetime('now')` stores '2026-01-01 10:00:00', and `expires < ?` compares it with
   '2026-01-01T10:00:00'. As texts, these times of a day have a wrong order.
-- HALF_DONE: a call inserts a row, and in a later transaction rows with its id. In between, others see a part.
 - SECOND_SAVE: a call saves an object of Django twice, and `F("n") + 1` adds 1 each time.
 
 Sources: https://www.sqlite.org/autoinc.html, https://www.sqlite.org/lang_datefunc.html,
@@ -50,7 +49,6 @@ from sqlstress.races.protected_writes import changed_keys, held_locks, is_new, k
 from sqlstress.races.suspicions import (
     CASCADE,
     EXPIRED,
-    HALF_DONE,
     LAST_ROW,
     MIXED_TIMES,
     NULL_KEY,
@@ -109,7 +107,6 @@ _TIMES = re.compile(
 
 Groups: the column, the character before the hour, and the SQL function.
 """
-_NUMBERS = re.compile(r"(?<![\w.'-])\d+(?![\w.'])")
 _F_EXPRESSION = re.compile(r'("(\w+)" = \("\w+"\."\2" [+-] [^()]+\))')
 """Pattern of Django's SQL for an F() expression: `"n" = ("counter"."n" + 1)`."""
 _EMPTIES = (
@@ -160,7 +157,6 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
     """
     yield from _text_times(call)
     yield from _shared_staging(call)
-    yield from _half_done(call)
     yield from _second_saves(call)
     for index, statement in enumerate(call):
         if not (write := statement.write):
@@ -216,28 +212,6 @@ def mixed_times(calls: Iterable[Statements]) -> Iterator[Suspicion]:
     for (table, column, has_t), statement in first.items():
         if has_t and (other := first.get((table, column, False))):
             yield Suspicion(MIXED_TIMES, table[1], statement, other)
-
-
-def _half_done(call: Statements) -> Iterator[Suspicion]:
-    inserted: dict[str, TracedStatement] = {}
-    """Earlier INSERTs, by the id that SQLite has assigned to the new row."""
-    for then in call:
-        if not then.write or then.write.kind != INSERT:
-            continue
-        for number in _NUMBERS.findall(then.sql.lower().partition("values")[2]):
-            first = inserted.get(number)
-            if (
-                first
-                and first.write
-                and first.write.table != then.write.table
-                and first.transaction != then.transaction
-                and first.runner == then.runner
-            ):
-                yield Suspicion(HALF_DONE, then.write.table[1], first, then)
-                return
-        for row in then.write.rows or () if then.write.numbered else ():
-            for value in (value for _, key in row for value in key):
-                inserted.setdefault(str(value), then)
 
 
 def _second_saves(call: Statements) -> Iterator[Suspicion]:

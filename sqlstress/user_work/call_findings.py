@@ -46,7 +46,7 @@ from sqlstress.recording import (
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import shortened
 from sqlstress.sqlite_codes import ERROR, name
-from sqlstress.user_work import BETWEEN, HALF, INTERLEAVING, SUSPICION
+from sqlstress.user_work import SUSPICION
 from sqlstress.user_work.failure_records import (
     HELD_LONGER,
     MAX_CAUSES,
@@ -357,10 +357,11 @@ def repeat_findings(group: Group) -> Iterator[Finding]:
 
 def _explains_data(group: Group) -> bool:
     """Return whether the group's report names a probable cause of wrong data, such as an open transaction."""
-    others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, NO_EFFECT, PASSED_OVER)
-    kinds = {SUSPICION: (*LOST_DATA, MIXED), INTERLEAVING: (BETWEEN, HALF)}
-    return any(True for topic in others for _ in sightings(group, topic)) or any(
-        sighting.what in kinds[topic] for topic in kinds for sighting in sightings(group, topic)
+    others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT, PASSED_OVER)
+    return any(
+        sighting.topic != SUSPICION or sighting.what in (*LOST_DATA, MIXED)
+        for topic in others
+        for sighting in sightings(group, topic)
     )
 
 

@@ -274,7 +274,7 @@ class _Stage:
             return _sighting(HALF, place.transaction, statements, broken, place.stop)
         self.orders[place.transaction] += 1
         if broken := self._checks.broken(self._pulse) or self._broken_in_turn():
-            if waited:  # SQLite has kept the other call apart, but not its statements before the lock.
+            if waited:  # Only the statements of the other call before the lock ran during the stop.
                 stop = _first_lock(waited)
                 return _sighting(BETWEEN, others[-1], waited, broken, stop, [place.transaction])
             return _sighting(BETWEEN, place.transaction, statements, broken, place.stop, others)

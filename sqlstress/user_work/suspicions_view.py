@@ -16,7 +16,6 @@ from sqlstress.races.suspicions import (
     DEFERRED,
     FORKED,
     FROM_MEMORY,
-    HALF_DONE,
     LOST_DATA,
     MIXED,
     NEEDLESS_LOCK,
@@ -27,11 +26,11 @@ from sqlstress.races.suspicions import (
 )
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import shortened
-from sqlstress.user_work import ALONE, BETWEEN, IN_TURN, INTERLEAVING, NOT_REHEARSED, ORDERS, SUSPICION, UNDER
+from sqlstress.user_work import ALONE, BETWEEN, IN_TURN, INTERLEAVING, NOT_REHEARSED, ORDERS, SUSPICION
 from sqlstress.user_work.failure_records import user_checks
 from sqlstress.user_work.failures_view import is_survived, refused_upgrades
 
-CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, HALF_DONE, NULL_TWIN, NEEDLESS_LOCK, *NOTES_ONLY)
+CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, NULL_TWIN, NEEDLESS_LOCK, *NOTES_ONLY)
 """Kinds of suspicions (possible races) that the text report shows."""
 _MAX_TRAIT_CHARS = 120
 MAX_SUSPICIONS = 3
@@ -64,19 +63,12 @@ def _unexamined(group: Group) -> Iterator[Finding]:
 def _suspicions_to_show(group: Group) -> Sequence[Sighting]:
     """Return the suspicions that the report shows, those that can lose data first."""
     refused = refused_upgrades(group)
-    failed = {check.name for check in user_checks(group) if check.status == "failed"}
-    hidden = set[str]()
-    if not failed:  # Rows with NULL in a UNIQUE key may be intended.
-        hidden.add(NULL_TWIN)
-    # Work that is half done shows in checks under load only: when the load ends, all work is done. A step
-    # after which a check fails shows such work without a doubt.
-    if failed != {UNDER} or any(True for _ in sightings(group, INTERLEAVING)):
-        hidden.add(HALF_DONE)
+    failed = any(check.status == "failed" for check in user_checks(group))
     suspicions = [
         suspicion
         for suspicion in first_suspicions(group).values()
         if suspicion.what in CODES
-        and suspicion.what not in hidden
+        and (failed or suspicion.what != NULL_TWIN)  # Rows with NULL in a UNIQUE key may be intended.
         and not (suspicion.what == DEFERRED and suspicion.traits.get("then_at") in refused)
     ]
     return sorted(suspicions, key=lambda suspicion: suspicion.what in (NEEDLESS_LOCK, *NOTES_ONLY))

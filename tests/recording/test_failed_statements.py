@@ -39,6 +39,7 @@ from sqlstress.recording.failures import MAX_HISTORY, FailureFacts, statement_ki
 from sqlstress.report.results import Sighting
 from sqlstress.show.text import BRIEF
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT
+from sqlstress.user_work import HALF
 from sqlstress.user_work.failure_records import Failure, failure_of, merged, with_opposite
 from tests.own_app import HEAD, OPERATIONS, findings_of, line_of, measured
 from tests.recording.failing_programs import INSERT, TIMEOUT_S, open_file
@@ -1315,8 +1316,8 @@ def test_work_that_a_check_sees_half_done_is_named(tmp_path: Path, *, is_whole: 
     begin, end = ("BEGIN IMMEDIATE", "COMMIT") if is_whole else ("SELECT 1", "SELECT 2")
     text = PAIRS.replace("BEGIN", repr(begin)).replace("END", repr(end))
     report = measured(tmp_path, text, concurrency=2, duration=1, warmup=0)
-    kinds = [finding.facts["kind"] for finding in findings_of(report, "suspicion")]
-    assert kinds == ["half-done"] * (not is_whole)
+    kinds = [finding.facts["kind"] for finding in findings_of(report, "breaking-step")]
+    assert kinds == [HALF] * (not is_whole)
 
 
 # Connections that calls do not close.

@@ -8,7 +8,7 @@ import pytest
 
 from sqlstress.analysis.advice import advise
 from sqlstress.experiments.app import BEGINNING, CONNECTION, THREADED, UNREAD
-from sqlstress.races.suspicions import CASCADE, HALF_DONE, MIXED, NEEDLESS_LOCK, NULL_TWIN, OLD_VALUE, STALE
+from sqlstress.races.suspicions import CASCADE, MIXED, NEEDLESS_LOCK, NULL_TWIN, OLD_VALUE, STALE
 from sqlstress.recording import CALL_COST
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.results import Sighting
@@ -90,8 +90,8 @@ def shows_suspicion(kind: str, *failed: str) -> bool:
 @pytest.mark.parametrize("kind", CODES)
 def test_suspicion_of_each_kind_is_shown_with_its_statement(kind: str) -> None:
     assert shows_suspicion(kind, UNDER)
-    assert shows_suspicion(kind, AFTER) == (kind != HALF_DONE)
-    assert shows_suspicion(kind) == (kind not in (HALF_DONE, NULL_TWIN))
+    assert shows_suspicion(kind, AFTER)
+    assert shows_suspicion(kind) == (kind != NULL_TWIN)
 
 
 def texts_with_step(kind: str, at: str, suspected: str = STALE) -> dict[str, str]:
