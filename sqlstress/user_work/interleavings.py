@@ -40,6 +40,7 @@ from sqlstress.races.suspicions import LOST_DATA
 from sqlstress.recording.failures import takes_write_lock
 from sqlstress.report.results import Sighting
 from sqlstress.system.processes import ChildCaller
+from sqlstress.target import target_name
 from sqlstress.user_work import ALONE, BETWEEN, HALF, IN_TURN, INTERLEAVING, ORDERS, SUSPICION
 from sqlstress.user_work.check_runner import CheckRunner
 from sqlstress.user_work.rehearsal import (
@@ -103,9 +104,9 @@ def search_interleavings(
     """Search for the step after which a check of the user fails.
 
     `files` are the trial's files from before the load. Copies of the files are in the folder `where` while
-    the search runs.
+    the search runs. The result is empty if the target is not SQLite.
     """
-    if not files:
+    if not files or target_name(case.driver) != "sqlite":
         return SearchResult()
     with tempfile.TemporaryDirectory(dir=where, prefix=FOLDER, ignore_cleanup_errors=True) as folder:
         search = _Search(to_namespace(case), files, Path(folder), opening, pulse)

@@ -13,6 +13,7 @@ from sqlstress.experiments.app.worker import open_calls
 from sqlstress.plan import cases_of
 from sqlstress.races.suspicions import STALE
 from sqlstress.races.traced_statements import TracedStatement
+from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
 from sqlstress.targets import open_place
 from sqlstress.user_work import ALONE, BETWEEN, HALF, IN_TURN, ORDERS, SUSPICION, interleavings
@@ -245,6 +246,15 @@ def test_stops_are_where_the_call_has_no_write_lock(
 ) -> None:
     statements = [TracedStatement(sql, "", transaction=number) for sql, number in transactions]
     assert interleavings._stops_of(statements) == stops
+
+
+def test_only_sqlite_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        pytest.fail("a server is searched")
+
+    monkeypatch.setattr(interleavings, "_Search", never)
+    case = Case(driver="psycopg")
+    assert search_interleavings(case, {"a": b""}, tmp_path, open_calls, lambda: None) == SearchResult()
 
 
 SUSPECTED = Sighting(SUSPICION, STALE, 1, "", {"transaction": "order", "table": "T", "columns": "n, m"})
