@@ -509,10 +509,10 @@ def breaking_step(
 ) -> str:
     """Return a sentence on the step, in an order of calls that sqlstress made, after which a check fails.
 
-    - kind: "alone" (calls of a single process), "in turn" (of two processes), "half" (a stop within a call of
-      `transaction`) or "between" (calls of another process, during such a stop)
+    - kind: "alone" (calls of a single process), "in turn" (of two processes), "half" (a pause within a call
+      of `transaction`) or "between" (calls of another process, during such a pause)
     - others: the calls of the other process, such as "sell, restock"
-    - first, then: the statements before and after the stop; without a stop, the first and last statement
+    - first, then: the statements before and after the pause; without a pause, the first and last statement
     """
     steps = [_step(step) for step in (first, then) if step]
     if kind in ("alone", "in turn"):
@@ -565,7 +565,7 @@ def suspicion(
 
     - kind, effect: keys of _SUSPICIONS, such as "read-outside" and "double-insert"; `effect` is preferred
     - failed, held: whether a check of the data failed (the fault is probable), and whether all passed
-    - seen: whether a check failed after an order of calls that sqlstress made, with a stop in `transaction`
+    - seen: whether a check failed after an order of calls that sqlstress made, with a pause in `transaction`
     - late: whether Python's sqlite3 began the transaction only after `first`, just before `then`
     - kept: columns that `then` writes back unchanged, because the code saves whole rows
     - ignored_lock: method of the user's library that locks nothing in SQLite, such as "with_for_update"
@@ -585,7 +585,7 @@ def suspicion(
 def unbroken_suspicion(*, transaction: str, first: TracedStep, then: TracedStep, orders: int) -> str:
     return (
         f"{transaction} looks like a race ({_step(first)}, then {_step(then)}), but every check held in "
-        f"{plural(orders, 'order')} of calls that sqlstress made with stops in it."
+        f"{plural(orders, 'order')} of calls that sqlstress made with pauses in it."
     )
 
 

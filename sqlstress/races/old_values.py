@@ -248,10 +248,10 @@ def old_values(
 
 
 def _is_raised(before: Write, after: Write, column: str, earlier: Calls) -> bool:
-    """Return whether an UPDATE now sets a column to a value that derives from a raised value.
+    """Return whether an UPDATE sets a column to a value that `raise_values` has raised, or derived from it.
 
-    `before` and `after` are the UPDATE in the first and second run. `earlier` has the second run's calls
-    before the UPDATE.
+    - before, after: the UPDATE in the first run of the calls, and in the run with raised values
+    - earlier: the calls before the UPDATE in the run with raised values
     """
     if column in before.numbers:
         return after.numbers.get(column) == before.numbers[column] + RAISED
@@ -259,9 +259,9 @@ def _is_raised(before: Write, after: Write, column: str, earlier: Calls) -> bool
 
 
 def _was_set(earlier: Calls, write: Write, column: str) -> bool:
-    """Return whether an earlier call gave the column another value in a row that `write` changes.
+    """Return whether an earlier call set the column to another value in a row that `write` changes.
 
-    If so, `write` does not keep the raised value.
+    If so, the row has no raised value any more, although `write` leaves the column as it is.
     """
     writes = (other for _, call in earlier for _, other in _writes(call) if other.table == write.table)
     return any(

@@ -592,7 +592,7 @@ class Run:
 
     @property
     def all_trials(self) -> tuple[Trial, ...]:
-        """All trials, including the trial with a longer window, whose failures and observations count."""
+        """All trials, including the trial with a longer window; for counts of failures and observations."""
         return (*self.trials, *([self.longer] if self.longer else ()))
 
     @property

@@ -35,10 +35,10 @@ A rehearsal calls each transaction after the load, on a copy of the data.
 INTERLEAVING = "interleaving"
 """Report topic: the step, in an order of statements that sqlstress made, after which a check fails."""
 ALONE, IN_TURN, HALF, BETWEEN = "alone", "in turn", "half", "between"
-"""Kinds of this step.
+"""Kinds of the step after which a check fails (INTERLEAVING).
 
-ALONE: a call of a single process. IN_TURN: a call of one of two processes, without overlap. HALF: a stop in a
-call. BETWEEN: calls of another process at such a stop.
+ALONE: a call of a single process. IN_TURN: a call of one of two processes, without overlap. HALF: a pause in
+a call. BETWEEN: calls of another process during such a pause.
 """
 ORDERS = "orders"
 """Fact in a suspicion that was tested: the number of orders of calls after which all checks held."""

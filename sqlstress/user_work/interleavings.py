@@ -1,18 +1,19 @@
 """Search for the order of statements after which a check of the user fails.
 
-If a check failed during or after the load, or if a suspicion is to be tested, the search calls the user's
-transactions again, without load, on a copy of the files from before the load. It runs the checks after each
-step:
+If a check failed during or after the load, or if a suspicion (possible race) is to be tested, the search
+calls the user's transactions again, without load, on a copy of the files from before the load. It runs the
+checks after each step:
 
 1. A single process makes calls. If a check fails after a call, the fault is no race.
 2. Two processes make calls in turn. If a check fails after a call, the fault needs no overlap of calls.
-3. The first process stops in a call, before one of its statements. If a check fails now, other processes see
-   work that is half done. Otherwise the second process makes calls. If a check fails after the first process
-   has ended its call, these calls must not run between the two statements.
+3. The first process pauses in a call, before one of its statements. If a check fails during the pause, other
+   processes see work that is half done. Otherwise the second process makes calls during the pause. If a check
+   fails after the first process has ended its call, the call is not safe from other calls at this place.
 
-A check may also fail because of an earlier stop: for example, an event is passed over, which shows after the
-next event. Or the fault needs no stop, but is rare. So each stop is confirmed: on a new copy, calls stop only
-there, and a check fails again. Then there are three times as many calls in turn, and no check fails.
+A check that fails now may be due to an earlier pause: for example, a reader has passed over an event, which
+shows after the next event. Or the fault needs no pause, but is rare. So the place of the pause is confirmed:
+on a new copy, calls pause only there, and a check fails again. On a further copy, the processes make three
+times as many calls in turn, and no check fails.
 
 If a call of the second process waits for a lock of the first, it continues after the end of the first call.
 """
@@ -46,12 +47,12 @@ from sqlstress.user_work.check_runner import CheckRunner
 from sqlstress.user_work.rehearsal import (
     FOLDER,
     GO,
+    PAUSED,
     START_S,
     STEP_S,
-    STOPPED,
     Files,
     Opener,
-    call_and_stop,
+    call_and_pause,
     call_once,
     connect,
     one_line,
@@ -68,24 +69,27 @@ if TYPE_CHECKING:
 
 Statements = Sequence["TracedStatement"]
 
-ALONE_S, TURNS_S, STOPS_S = 1.0, 0.5, 3.0
+ALONE_S, TURNS_S, PAUSES_S = 1.0, 0.5, 3.0
 """Time limits of the three parts of the search, in seconds, without the start of the processes."""
-CONFIRM_S, CONTROL_S, MAX_CONFIRMED = 1.5, 3.0, 4
-"""Time limits in seconds, to confirm a stop and to make calls in turn; maximum number of confirmed stops."""
-CONTROLS = 3
-"""Number of calls in turn without a failed check, as a multiple of the calls that confirm a stop."""
+CONFIRM_S, MAX_CONFIRMED = 1.5, 4
+"""Time limit to confirm a place of a pause, in seconds, and maximum number of places to confirm."""
+CONTROL_S, CONTROLS = 3.0, 3
+"""Time limit of the calls in turn that follow, in seconds, and their number.
+
+The number is a multiple of the calls that were needed to confirm the place.
+"""
 CALL_S = 2.0
 """Time limit of a call, in seconds. A longer call ends the search."""
 LOCK_S = 0.1
 """Time in seconds after which a call in the second process counts as waiting for a lock."""
-MAX_STOPS = 12
-"""Maximum number of statements of a call before which later calls of the transaction stop."""
+MAX_PAUSES = 12
+"""Maximum number of places in a transaction at which calls pause."""
 DATA = "data"
 """Name of the folder with a copy of the files."""
 MAX_OTHERS = 3
-"""Maximum number of calls that the second process makes at a stop."""
+"""Maximum number of calls that the second process makes at a pause."""
 MIN_ORDERS = 10
-"""Minimum number of calls with a stop at which other calls ran, for a test of a suspicion."""
+"""Minimum number of pauses in calls of a transaction, with calls of another process, to test a suspicion."""
 _WORDS = re.compile(r"\w+")
 
 
@@ -95,7 +99,7 @@ class SearchResult(NamedTuple):
     found: Sighting | None = None
     """Observation of the step; None if the checks held after all steps."""
     orders: Mapping[str, int] = {}
-    """Number of calls in which another process made calls at a stop, by name of the stopped transaction."""
+    """Number of calls in which another process made calls at a pause, by name of the paused transaction."""
 
 
 def search_interleavings(
@@ -119,10 +123,10 @@ def search_interleavings(
 
 
 class _Place(NamedTuple):
-    """Place at which calls of a transaction stop: before their statement with the number `stop`, from 0."""
+    """Place at which calls of a transaction pause: before their statement with the number `pause`, from 0."""
 
     transaction: str
-    stop: int
+    number: int
 
 
 class _Search:
@@ -152,11 +156,11 @@ class _Search:
             if found:
                 return _result(found)
             in_turn = first.calls
-            if not first.calls_at_stops(first.places(), STOPS_S):
+            if not first.calls_with_pauses(first.places(), PAUSES_S):
                 return SearchResult(orders=first.orders)
         for place in [*dict.fromkeys(reversed(first.made))][:MAX_CONFIRMED]:
             with self._copy() as again:
-                found = again.calls_at_stops([place], CONFIRM_S)
+                found = again.calls_with_pauses([place], CONFIRM_S)
             if found and (step := self._step_in_turn(CONTROLS * again.calls - in_turn)):
                 return _result(step)
             if found:
@@ -188,11 +192,11 @@ class _Stage:
         self.calls = 0
         """Number of calls so far."""
         self.orders = Counter[str]()
-        """Number of calls in which the second process made calls at a stop, by name of the transaction."""
+        """Number of calls in which the second process made calls at a pause, by name of the transaction."""
         self.made: list[_Place] = []
-        """Places of the stops so far."""
-        self._stops: dict[str, set[int]] = {}
-        """Numbers of the statements before which a call can stop, by name of the transaction."""
+        """Places of the pauses so far."""
+        self._pauses: dict[str, set[int]] = {}
+        """Numbers of the statements before which a call can pause, by name of the transaction."""
         self._waits: set[_Place] = set()
         """Places at which other calls wait for a lock."""
 
@@ -204,7 +208,7 @@ class _Stage:
             case: Any = SimpleNamespace(**{**vars(self._case), "seed": f"{self._case.seed}:{number}"})
             pulse = with_limit(self._pulse, START_S, "the connection")
             names = process.call(pulse, connect, case, self._data, self._opening)
-            self._stops = {name: set() for name in names}
+            self._pauses = {name: set() for name in names}
         if self._checks.before(self._pulse):
             raise SqlstressError("a check fails before any call.")
 
@@ -214,8 +218,8 @@ class _Stage:
         self._checks.end()
 
     def places(self) -> list[_Place]:
-        """Return the places at which calls can stop, as far as the calls so far show them."""
-        return [_Place(name, stop) for name, stops in self._stops.items() for stop in sorted(stops)]
+        """Return the places at which calls can pause, as far as the calls so far show them."""
+        return [_Place(name, pause) for name, pauses in self._pauses.items() for pause in sorted(pauses)]
 
     def calls_of_one(self, limit_s: float) -> Sighting | None:
         """Make calls in the first process. Return the step after which a check fails, or None."""
@@ -234,10 +238,10 @@ class _Stage:
                     return found
         return None
 
-    def calls_at_stops(self, places: Sequence[_Place], limit_s: float) -> Sighting | None:
-        """Make calls that stop at `places`, each followed by calls in turn.
+    def calls_with_pauses(self, places: Sequence[_Place], limit_s: float) -> Sighting | None:
+        """Make calls that pause at `places`, each followed by calls in turn.
 
-        Return the last stop before a check fails; None if all checks hold.
+        Return the last pause before a check fails; None if all checks hold.
         """
         until = time.monotonic() + limit_s
         while {*places} - self._waits:
@@ -252,18 +256,18 @@ class _Stage:
         name = self._draw()
         process.begin(call_once, name)
         statements = self._result(process)
-        self._stops[name] |= _stops_of(statements)
+        self._pauses[name] |= _pauses_of(statements)
         broken = self._checks.broken(self._pulse)
         return _sighting(kind, name, statements, broken) if broken else None
 
     def _interleave(self, place: _Place) -> Sighting | None:
-        """Make a call that stops at `place`, calls of the other process at the stop, and calls in turn."""
-        for signal in (STOPPED, GO):
+        """Make a call that pauses at `place`, with calls of the other process, and then calls in turn."""
+        for signal in (PAUSED, GO):
             (self._signals / signal).unlink(missing_ok=True)
-        self._first.begin(call_and_stop, *place, self._signals)
+        self._first.begin(call_and_pause, *place, self._signals)
         others: list[str] = []
         broken: list[CheckFailure] = []
-        if self._has_stopped() and not (broken := self._checks.broken(self._pulse)):
+        if self._has_paused() and not (broken := self._checks.broken(self._pulse)):
             others = self._call_others(place)
         (self._signals / GO).touch()
         statements = self._result(self._first)
@@ -272,17 +276,17 @@ class _Stage:
             return None
         self.made.append(place)
         if broken:
-            return _sighting(HALF, place.transaction, statements, broken, place.stop)
+            return _sighting(HALF, place.transaction, statements, broken, place.number)
         self.orders[place.transaction] += 1
         if broken := self._checks.broken(self._pulse) or self._broken_in_turn():
-            if waited:  # Only the statements of the other call before the lock ran during the stop.
-                stop = _first_lock(waited)
-                return _sighting(BETWEEN, others[-1], waited, broken, stop, [place.transaction])
-            return _sighting(BETWEEN, place.transaction, statements, broken, place.stop, others)
+            if waited:  # During the pause, the other call came only to its first lock.
+                pause = _first_lock(waited)
+                return _sighting(BETWEEN, others[-1], waited, broken, pause, [place.transaction])
+            return _sighting(BETWEEN, place.transaction, statements, broken, place.number, others)
         return None
 
     def _broken_in_turn(self) -> list[CheckFailure]:
-        """Make a call in each process. Return the checks that fail, perhaps by damage of an earlier stop."""
+        """Make a call in each process. Return the checks that fail: a pause may have a late effect."""
         for process in (self._first, self._second):
             process.begin(call_once, self._draw())
             self._result(process)
@@ -290,15 +294,15 @@ class _Stage:
                 return broken
         return []
 
-    def _has_stopped(self) -> bool:
-        """Wait until the first process stops, or its call ends. Return whether it stops."""
+    def _has_paused(self) -> bool:
+        """Wait until the first process pauses, or its call ends. Return whether it pauses."""
         until = time.monotonic() + CALL_S
-        while not (stopped := (self._signals / STOPPED).exists()) and not self._first.has_answered():
+        while not (paused := (self._signals / PAUSED).exists()) and not self._first.has_answered():
             self._pulse()
             if time.monotonic() >= until:
                 return False
             time.sleep(STEP_S)
-        return stopped
+        return paused
 
     def _call_others(self, place: _Place) -> list[str]:
         """Make calls in the second process, until one of them waits for a lock. Return their names."""
@@ -317,7 +321,7 @@ class _Stage:
         return others
 
     def _draw(self) -> str:
-        return self._random.choice([*self._stops])
+        return self._random.choice([*self._pauses])
 
     def _result(self, process: ChildCaller) -> Statements:
         statements, _ = process.result(with_limit(self._pulse, CALL_S, "a call"))
@@ -330,20 +334,20 @@ def _sighting(
     transaction: str,
     statements: Statements,
     broken: Sequence[CheckFailure],
-    stop: int | None = None,
+    pause: int | None = None,
     others: Sequence[str] = (),
 ) -> Sighting:
-    """Return the observation that the check `broken[0]` fails after a call, or at or after a stop in it.
+    """Return the observation that the check `broken[0]` fails after a call, or at or after a pause in it.
 
-    The call of `transaction` ran `statements`, and stopped before the statement with the number `stop`; None
-    without a stop. `others` are the calls of another process.
+    The call of `transaction` ran `statements`, and paused before the statement with the number `pause`; None
+    without a pause. `others` are the calls of another process.
     """
-    if stop is None:
+    if pause is None:
         steps = [statement for statement in statements if _counts(statement)]
         first, then = (steps[0], steps[-1]) if steps else (None, None)
     else:
-        first = next(filter(_counts, reversed(statements[:stop])), None)
-        then = next(filter(_counts, statements[stop:]), None)
+        first = next(filter(_counts, reversed(statements[:pause])), None)
+        then = next(filter(_counts, statements[pause:]), None)
     return Sighting(
         INTERLEAVING,
         kind,
@@ -365,15 +369,15 @@ def _counts(statement: TracedStatement) -> bool:
     return bool(statement.write or statement.reads)
 
 
-def _stops_of(statements: Statements) -> set[int]:
-    """Return the numbers of the first MAX_STOPS statements of a call that begin without the write lock."""
-    stops: list[int] = []
+def _pauses_of(statements: Statements) -> set[int]:
+    """Return the numbers of the first MAX_PAUSES statements of a call that begin without the write lock."""
+    pauses: list[int] = []
     locked = 0
     for number, statement in enumerate(statements):
         if statement.transaction != locked:
-            stops.append(number)
+            pauses.append(number)
             locked = statement.transaction if takes_write_lock(statement.sql) else 0
-    return {*stops[:MAX_STOPS]}
+    return {*pauses[:MAX_PAUSES]}
 
 
 def _first_lock(statements: Statements) -> int:
@@ -382,7 +386,7 @@ def _first_lock(statements: Statements) -> int:
     return next(locking, 0)
 
 
-# Suspicions that the search has tested: all checks held in many orders of calls.
+# Facts for suspicions (possible races) that the search could not confirm.
 
 
 def with_orders(

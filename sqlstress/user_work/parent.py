@@ -204,8 +204,8 @@ class UserWork(ProvenWork):
     def _with_tried_orders(self, trial: Trial, pulse: Pulse) -> Trial:
         """Search for the step after which a check fails, if a check failed, or if a race is suspected.
 
-        Return the trial with the step. If all checks hold in all orders of calls, the suspicions of tables
-        that the checks read get the number of orders.
+        Return the trial with an observation of the step. If the search finds none and no check failed under
+        load, the suspicions in the trial get the number of orders of calls that the search tried.
         """
         failed = any(
             check.status == "failed" and check.name in (UNDER, AFTER) for check in trial.verdict.checks

@@ -76,10 +76,10 @@ SLOW_S = 0.1
 """Duration from which a transaction counts as slow, in seconds. Slow transactions are called last."""
 REPEAT_S = 2.0
 """Time limit for the repetition of all calls with raised values, in seconds. The start does not count."""
-STOPPED, GO = "stopped", "go"
-"""Names of the files by which a process that stops in a call, and its parent process, send signals."""
-LONGEST_STOP_S, STEP_S = 10.0, 0.001
-"""Maximum time of a stop in a call, and time between two searches for the file GO, in seconds."""
+PAUSED, GO = "paused", "go"
+"""Names of the files by which a process that pauses in a call, and its parent process, send signals."""
+LONGEST_PAUSE_S, STEP_S = 10.0, 0.001
+"""Maximum time of a pause in a call, and time between two searches for the file GO, in seconds."""
 MAX_BYTES = 1 << 30
 """Maximum total size of the trial's files for a rehearsal, in bytes."""
 MAX_BYTES_BEFORE = 1 << 24
@@ -412,21 +412,21 @@ def call_once(name: str) -> tuple[tuple[TracedStatement, ...], bool]:
     return traced(calls[name], tracer), tracer.is_shared
 
 
-def call_and_stop(name: str, number: int, signals: Path) -> tuple[tuple[TracedStatement, ...], bool]:
-    """Like `call_once`, but stop before the statement with this number, counted from 0.
+def call_and_pause(name: str, number: int, signals: Path) -> tuple[tuple[TracedStatement, ...], bool]:
+    """Like `call_once`, but pause before the statement with this number, counted from 0.
 
-    At the stop, create the file `stopped` in the folder `signals`. Continue when there is a file `go`.
+    During the pause, there is a file `paused` in the folder `signals`. Continue when there is a file `go`.
     """
     ((_, tracer),) = _started
 
-    def stop(count: int) -> None:
+    def pause(count: int) -> None:
         if count == number:
-            (signals / STOPPED).touch()
-            until = time.monotonic() + LONGEST_STOP_S
+            (signals / PAUSED).touch()
+            until = time.monotonic() + LONGEST_PAUSE_S
             while not (signals / GO).exists() and time.monotonic() < until:
                 time.sleep(STEP_S)
 
-    tracer.before_statement = stop
+    tracer.before_statement = pause
     try:
         return call_once(name)
     finally:

@@ -1,7 +1,7 @@
-"""Findings on suspicions (two statements that may be a race), and on the step after which a check fails.
+"""Findings on suspicions, and on the step after which a check of the user fails.
 
-If a check failed, a suspicion is the probable cause. If sqlstress has also seen a check fail after a stop
-between the two statements, it is the cause.
+A suspicion is a pair of statements that may be a race. If a check failed under load, it is the probable
+cause. If sqlstress has also seen a check fail after a pause between the two statements, it is the cause.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_SUSPICIONS = 3
 
 
 def suspicion_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on the step after which a check fails, on possible races, and on their limits."""
+    """Yield findings on the step after which a check fails, on suspicions, and on unexamined transactions."""
     suspicions, step = _suspicions_to_show(group), next(sightings(group, INTERLEAVING), None)
     # Transactions that share the code of a race share the race.
     seen = {_lines(suspicion) for suspicion in suspicions if step and _explains(suspicion, step)}
@@ -46,7 +46,7 @@ def suspicion_findings(group: Group) -> Iterator[Finding]:
         yield _step_finding(step)
     yield from _unexamined(group)
     for suspicion in suspicions[:MAX_SUSPICIONS]:
-        yield _suspicion_finding(group, suspicion, is_seen=_lines(suspicion) in seen, is_other=bool(step))
+        yield _suspicion_finding(group, suspicion, is_seen=_lines(suspicion) in seen, has_step=bool(step))
     if len(suspicions) > MAX_SUSPICIONS:
         yield Finding(sentences.more_in_json, count=len(suspicions) - MAX_SUSPICIONS, what="suspicion")
 
@@ -86,7 +86,7 @@ def _explains(suspicion: Sighting, step: Sighting) -> bool:
 
 
 def _encloses(suspicion: Sighting, step: Sighting) -> bool:
-    """Return whether the stop of a step is between the two statements of a suspicion, by their lines."""
+    """Return whether the pause after which a check fails is between the two statements of a suspicion."""
     (first, then), (before, after) = _lines(suspicion), _lines(step)
     files = {at.partition(":")[0] for at in (first, then, before, after)}
     if len(files) == 1 and _number(first) <= _number(before) and _number(after) <= _number(then):
@@ -112,11 +112,11 @@ def _step_finding(step: Sighting) -> Finding:
     )
 
 
-def _suspicion_finding(group: Group, suspicion: Sighting, *, is_seen: bool, is_other: bool) -> Finding:
+def _suspicion_finding(group: Group, suspicion: Sighting, *, is_seen: bool, has_step: bool) -> Finding:
     """Return the finding on a suspicion.
 
-    `is_seen` is whether a check was seen to fail because of it, and `is_other` whether one was seen to fail
-    at all.
+    `is_seen` is whether a check was seen to fail because of it. `has_step` is whether the search for the
+    step after which a check fails has found any step.
     """
     checks = [*user_checks(group)]
     failed = any(check.status == "failed" for check in checks)
@@ -141,7 +141,7 @@ def _suspicion_finding(group: Group, suspicion: Sighting, *, is_seen: bool, is_o
         ignored_lock=_trait(suspicion, "ignored_lock"),
         first=first,
         then=then,
-        failed=failed and not is_other,
+        failed=failed and not has_step,
         held=bool(checks) and not failed,
         seen=is_seen,
     )

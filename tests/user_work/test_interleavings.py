@@ -134,7 +134,7 @@ HANGS = RIGHT.replace('c.execute("COMMIT")', "time.sleep(60)")
 @pytest.fixture(autouse=True)
 def time_to_find(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit only the parts of the search that find nothing in most programs."""
-    limits = {"ALONE_S": 0.3, "TURNS_S": 0.3, "STOPS_S": 60.0, "CONFIRM_S": 60.0, "CONTROL_S": 0.5}
+    limits = {"ALONE_S": 0.3, "TURNS_S": 0.3, "PAUSES_S": 60.0, "CONFIRM_S": 60.0, "CONTROL_S": 0.5}
     for name, limit_s in limits.items():
         monkeypatch.setattr(interleavings, name, limit_s)
 
@@ -183,13 +183,13 @@ def test_step_is_found(
     assert bool(traits["others"]) == (kind == BETWEEN)
 
 
-def test_damage_that_shows_after_a_later_call_is_due_to_the_stop(tmp_path: Path) -> None:
+def test_damage_that_shows_after_a_later_call_is_due_to_the_pause(tmp_path: Path) -> None:
     found = search(tmp_path, HEAD + PASSES_OVER).found
     assert found and (found.what, found.traits["transaction"]) == (BETWEEN, "post")
     assert found.traits["first"].startswith("SELECT coalesce(max(at)")
 
 
-def test_rare_fault_that_needs_no_stop_is_not_blamed_on_a_stop(
+def test_rare_fault_that_needs_no_pause_is_not_blamed_on_a_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interleavings, "ALONE_S", 0.0)
@@ -205,7 +205,7 @@ def test_rare_fault_that_needs_no_stop_is_not_blamed_on_a_stop(
 def test_right_program_or_one_that_hangs_has_no_step(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for limit in ("STOPS_S", "CALL_S"):
+    for limit in ("PAUSES_S", "CALL_S"):
         monkeypatch.setattr(interleavings, limit, 1.0)
     result = search(tmp_path, HEAD + program)
     assert (result.found, bool(result.orders)) == (None, program == RIGHT)
@@ -214,7 +214,7 @@ def test_right_program_or_one_that_hangs_has_no_step(
 def test_calls_that_wait_for_a_lock_of_the_program_end_after_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(interleavings, "STOPS_S", 1.0)
+    monkeypatch.setattr(interleavings, "PAUSES_S", 1.0)
     locked = """
 import fcntl, os
 @transaction
@@ -232,20 +232,20 @@ def order(c):
 
 
 @pytest.mark.parametrize(
-    ("transactions", "stops"),
+    ("transactions", "pauses"),
     [
         ([("BEGIN IMMEDIATE", 1), ("UPDATE t", 1), ("COMMIT", 1)], {0}),
         ([("SELECT 1", 1), ("BEGIN IMMEDIATE", 2), ("UPDATE t", 2), ("SELECT 1", 3)], {0, 1, 3}),
         ([("BEGIN", 1), ("SELECT 1", 1), ("UPDATE t", 1), ("COMMIT", 1)], {0, 1, 2}),
-        ([("UPDATE t", number) for number in range(1, 99)], {*range(interleavings.MAX_STOPS)}),
+        ([("UPDATE t", number) for number in range(1, 99)], {*range(interleavings.MAX_PAUSES)}),
     ],
     ids=["immediate", "before_and_after", "deferred", "many"],
 )
-def test_stops_are_where_the_call_has_no_write_lock(
-    transactions: list[tuple[str, int]], stops: set[int]
+def test_pauses_are_where_the_call_has_no_write_lock(
+    transactions: list[tuple[str, int]], pauses: set[int]
 ) -> None:
     statements = [TracedStatement(sql, "", transaction=number) for sql, number in transactions]
-    assert interleavings._stops_of(statements) == stops
+    assert interleavings._pauses_of(statements) == pauses
 
 
 def test_only_sqlite_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
