@@ -9,7 +9,9 @@ coroutine of the user's code waits for the result.
 from __future__ import annotations
 
 import dis
+import linecache
 import os
+import re
 import sys
 import sysconfig
 import threading
@@ -25,6 +27,9 @@ from typing import Any, NamedTuple
 from sqlstress.recording.threads import OUR_CODE, STARTING_FUNCTIONS, waiting_functions
 
 _COUNTS = {"rowcount", "changes", "total_changes"}
+
+_RECEIVER = re.compile(r"([\w.]+)\.execute\s*\(")
+"""Pattern of a call such as `connection.execute(`, with a group for the object."""
 
 
 class StackEntry(NamedTuple):
@@ -204,7 +209,7 @@ class UserFrames:
         counted = is_used or _reads_count(frame.f_code)
         insists = is_used and any(map(_raises_by_count, library_frames))
         number = hash((frame.f_code, frame.f_lasti))
-        trusts_id = "lastrowid" in frame.f_code.co_names and not _reads_count(frame.f_code)
+        trusts_id = _reads_id(frame) and not _reads_count(frame.f_code)
         return CallSite(at, number, counted, insists, not _is_count_read(), stack, trusts_id)
 
     def line(self, frame: FrameType | None) -> tuple[str, int] | None:
@@ -385,6 +390,19 @@ def _lines_that_raise(code: CodeType) -> list[int]:
         and any(isinstance(part, ast.Attribute) and part.attr in _COUNTS for part in ast.walk(node.test))
         and any(isinstance(part, ast.Raise) for part in node.body)
     ]
+
+
+def _reads_id(frame: FrameType) -> bool:
+    """Return whether a frame's function may read `lastrowid` of the cursor of its current call.
+
+    The cursor of a connection's method, as in `connection.execute(...)`, is the result of the call.
+    """
+    if "lastrowid" not in frame.f_code.co_names:
+        return False
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    receiver = _RECEIVER.search(line)
+    source = "".join(linecache.getlines(frame.f_code.co_filename))
+    return _uses_result(frame) or receiver is None or f"{receiver[1]}.lastrowid" in source
 
 
 def _uses_result(frame: FrameType) -> bool:

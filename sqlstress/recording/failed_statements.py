@@ -107,6 +107,10 @@ LIBRARIES = ("django", "peewee", "sqlalchemy")
 """Libraries that begin transactions for the user's code, by the name of their package."""
 KEY_EXISTS = (1555, 2067)
 """Result codes of a violated primary key or UNIQUE index."""
+_TABLE_SCAN = re.compile(r"SCAN (?!CONSTANT ROW)(?!.*INDEX)")
+"""Pattern of a step of a query plan that reads a whole table, or all rows of a subquery."""
+_SUBQUERIES = ("CO-ROUTINE", "MATERIALIZE")
+"""First words of the steps of a query plan that compute a subquery."""
 SLOW_SCAN_S = 0.005
 """Minimum duration of a write in seconds, to search its query plan for a table scan."""
 _UNLOCKED = {"nolock=1": NO_LOCKS, "immutable=1": IMMUTABLE}
@@ -477,9 +481,12 @@ class FailedStatements:
         )
 
     def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
+        """Record a write that used `cpu_s` seconds of CPU time, if it was long or scanned a table."""
         sql, _, at, *_ = step
-        self.holds.add_slow(sql, self.line_text(at), cpu_s, _scan(history.connection(), sql))
-        self.looks_up = True
+        scan = _scan(history.connection(), sql)
+        if scan or cpu_s >= LONG_HOLD_S:
+            self.holds.add_slow(sql, self.line_text(at), cpu_s, scan)
+            self.looks_up = True
 
     def add_unfinished(self, step: TimedStep, seconds: float) -> None:
         sql, _, at, *_ = step
@@ -699,8 +706,10 @@ def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: s
 def _scan(connection: Any, sql: str) -> str:
     with suppress(Exception):  # An error of sqlite3 or apsw.
         plan = rows(connection, f"EXPLAIN QUERY PLAN {sql}", [""] * sql.count("?"))
-        details = (str(row[-1]) for row in plan)
-        return next((text for text in details if text.startswith("SCAN") and "INDEX" not in text), "")
+        steps = [str(row[-1]) for row in plan]
+        # The rows of a subquery, such as a recursive one, are in no table.
+        subqueries = {f"SCAN {step.split()[-1]}" for step in steps if step.startswith(_SUBQUERIES)}
+        return next((step for step in steps if _TABLE_SCAN.match(step) and step not in subqueries), "")
     return ""
 
 

@@ -67,7 +67,7 @@ MIN_HOLDS_OF_CALLS, LARGE_HOLD_SHARE = 0.01, 0.3
 """Minimum share of calls with a long hold; does not apply from a share LARGE_HOLD_SHARE of run time on."""
 
 BUSY_LOCK = 0.5
-"""Minimum result of `_idle_share` from which on holds shorter than LONG_HOLD_S are findings, too."""
+"""Minimum result of `_wasted_share` from which on holds shorter than LONG_HOLD_S are findings, too."""
 
 MIN_RESTARTS = 3
 """Minimum number of restarts of a backup in several steps, for a finding. A few restarts cost little."""
@@ -165,14 +165,26 @@ def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding
         yield from growth
 
 
-def _idle_share(group: Group) -> float:
-    """Return the share of the time in which a process held the write lock, but worked outside of SQLite."""
-    idle = sum(
+def _wasted_share(group: Group) -> float:
+    """Return the share of the time in which a process held the write lock needlessly.
+
+    It worked outside of SQLite, or a write scanned a table. If there is a trial with a longer window, only
+    this trial counts.
+    """
+    trials = [run.longer for run in group.runs if run.longer]
+    trials = trials or [trial for run in group.runs for trial in run.trials]
+    wasted = sum(
         float(sighting.traits["share"])
-        for sighting in sightings(group, LONG_HOLD)
-        if float(sighting.traits["outside"]) >= MIN_OUTSIDE
+        for trial in trials
+        for sighting in trial.sightings
+        if sighting.topic == LONG_HOLD
+        and (float(sighting.traits["outside"]) >= MIN_OUTSIDE or _scans(sighting))
     )
-    return idle / max(1, sum(len(run.all_trials) for run in group.runs))
+    return wasted / max(1, len(trials))
+
+
+def _scans(sighting: Sighting) -> bool:
+    return sighting.traits.get("work", "").startswith("SCAN")
 
 
 def own_hold_findings(group: Group) -> Iterator[Finding]:
@@ -186,7 +198,7 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
     causes = (diagnose(failure.code, failure.facts).cause for failure in failures)
     is_short = any(cause and cause.name == HELD_LONGER for cause in causes)
     # A single process waits for no other.
-    is_short |= any(run.case.concurrency > 1 for run in group.runs) and _idle_share(group) >= BUSY_LOCK
+    is_short |= any(run.case.concurrency > 1 for run in group.runs) and _wasted_share(group) >= BUSY_LOCK
     shortest_s = MIN_HOLD_S if is_short else LONG_HOLD_S
     kinds: dict[tuple[str, str], list[Sighting]] = {}
     for sighting in sightings(group, LONG_HOLD):

@@ -26,7 +26,7 @@ from sqlstress.races.suspicions import (
 )
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import shortened
-from sqlstress.user_work import ALONE, BETWEEN, IN_TURN, INTERLEAVING, NOT_REHEARSED, ORDERS, SUSPICION
+from sqlstress.user_work import ALONE, BETWEEN, HALF, IN_TURN, INTERLEAVING, NOT_REHEARSED, ORDERS, SUSPICION
 from sqlstress.user_work.failure_records import user_checks
 from sqlstress.user_work.failures_view import is_survived, refused_upgrades
 
@@ -42,13 +42,25 @@ def suspicion_findings(group: Group) -> Iterator[Finding]:
     suspicions, step = _suspicions_to_show(group), next(sightings(group, INTERLEAVING), None)
     # Transactions that share the code of a race share the race.
     seen = {_lines(suspicion) for suspicion in suspicions if step and _explains(suspicion, step)}
-    if step and not seen:
+    if step and step.what in (HALF, BETWEEN) and not seen:
         yield _step_finding(step)
     yield from _unexamined(group)
     for suspicion in suspicions[:MAX_SUSPICIONS]:
         yield _suspicion_finding(group, suspicion, is_seen=_lines(suspicion) in seen, has_step=bool(step))
     if len(suspicions) > MAX_SUSPICIONS:
         yield Finding(sentences.more_in_json, count=len(suspicions) - MAX_SUSPICIONS, what="suspicion")
+
+
+def lone_step_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding on a step without overlap of calls, unless a suspicion explains it.
+
+    It names only the statements, so findings on causes of such faults come first.
+    """
+    step = next(sightings(group, INTERLEAVING), None)
+    if not step or step.what not in (ALONE, IN_TURN):
+        return
+    if not any(_explains(suspicion, step) for suspicion in _suspicions_to_show(group)):
+        yield _step_finding(step)
 
 
 def _unexamined(group: Group) -> Iterator[Finding]:

@@ -201,7 +201,7 @@ def player_renamed(file: str) -> None:
 
 def player_renamed_if_found(file: str) -> None:
     with _players(file):
-        player = Player.select().where(Player.name != "").first()
+        player = Player.select().where(Player.wins == 0).first()
         if player:
             player.name = f"player {random.randrange(1000)}"
             player.save(only=[Player.name])
@@ -273,6 +273,12 @@ def customer_by_last_id_of_a_helper_wrong(connection: sqlite3.Connection) -> Non
 
 def _customer_id(connection: sqlite3.Connection) -> int | None:
     return connection.execute(ADD_CUSTOMER).lastrowid
+
+
+def id_of_another_cursor(connection: sqlite3.Connection) -> None:
+    connection.execute(ADD_CUSTOMER)
+    bill = connection.execute("INSERT INTO bill (lines) VALUES (2)").lastrowid
+    connection.execute("UPDATE bill SET lines = lines + 1 WHERE id = ?", (bill,))
 
 
 def customer_by_last_id_if_added(connection: sqlite3.Connection) -> None:

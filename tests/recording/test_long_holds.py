@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 import pytest
 
-from sqlstress.recording import CHECKPOINT, LONG_HOLD, LONG_HOLD_S, MIN_HOLD_S, UNFETCHED
+from sqlstress.recording import CHECKPOINT, LONG_HOLD, LONG_HOLD_S, MIN_HOLD_S, UNFETCHED, failed_statements
 from sqlstress.recording.call_costs import Hold, hold_of
 from sqlstress.recording.failed_statements import FailedStatements
 from sqlstress.recording.failures import TimedStep, short_sql
@@ -159,6 +159,18 @@ def test_slow_write_is_recorded_with_its_line_and_scan(
     ((sql, count, traits),) = [hold for hold in holds(recorder) if "work" in hold[2]]
     assert (sql[:8], count, traits["work"]) == ("UPDATE t", 1, "SCAN t")
     assert traits["at"] == ("" if begin else f"{Path(__file__).name}:{line}")
+
+
+@pytest.mark.parametrize("is_scan", [True, False])
+def test_short_slow_write_is_recorded_only_if_it_scans(
+    file: Path, recorder: FailedStatements, monkeypatch: pytest.MonkeyPatch, *, is_scan: bool
+) -> None:
+    monkeypatch.setattr(failed_statements, "LONG_HOLD_S", 3600.0)
+    with open_file(file) as connection:
+        for _ in range(2):
+            connection.execute(SLOW if is_scan else f"{SLOW} WHERE rowid = 1")
+        connection.execute("SELECT 1")
+    assert [hold[2]["work"] for hold in holds(recorder)] == ["SCAN t"] * is_scan
 
 
 def test_write_that_waited_is_not_recorded_as_slow(file: Path, recorder: FailedStatements) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlstress.analysis.finding import grave
+from sqlstress.analysis.finding import causal, grave
 from sqlstress.analysis.wording import FailureTime, failure_time, listing, percent
 from sqlstress.statistics.units import digits, plural
 
@@ -74,6 +74,7 @@ def call_cost(
     return " ".join(parts)
 
 
+@causal
 def foreign_keys() -> str:
     return (
         "Rows refer to rows that do not exist, because foreign keys are off: REFERENCES and ON DELETE do "

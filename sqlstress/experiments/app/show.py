@@ -83,7 +83,7 @@ from sqlstress.user_work.show import (
     isolation_findings,
     shorter_transactions,
 )
-from sqlstress.user_work.suspicions_view import first_suspicions, suspicion_findings
+from sqlstress.user_work.suspicions_view import first_suspicions, lone_step_findings, suspicion_findings
 
 MIN_OPENING_SHARE, MIN_OPENINGS = 0.3, 0.9
 """Least share of a call's time, and least connections per call, to report openings.
@@ -533,6 +533,7 @@ class AppShown(UserPresenter):
         raised,
         error_findings,
         setting_findings,
+        lone_step_findings,
         session_findings,
         call_cost_findings,
         isolation_findings,

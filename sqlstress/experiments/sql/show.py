@@ -15,7 +15,7 @@ from sqlstress.statistics.units import digits
 from sqlstress.user_work.call_findings import wal_growth_findings
 from sqlstress.user_work.failures_view import failure_blocks, failure_findings
 from sqlstress.user_work.show import UserPresenter
-from sqlstress.user_work.suspicions_view import suspicion_findings
+from sqlstress.user_work.suspicions_view import lone_step_findings, suspicion_findings
 
 
 class SqlShown(UserPresenter):
@@ -25,6 +25,7 @@ class SqlShown(UserPresenter):
         failure_findings,
         wal_growth_findings,
         suspicion_findings,
+        lone_step_findings,
         *UserPresenter.topics,
     )
 

@@ -136,6 +136,22 @@ def test_suspicion_that_no_order_of_calls_confirms_is_a_remark() -> None:
 
 
 @pytest.mark.parametrize(
+    ("work", "share", "is_named"), [("SCAN t", 0.5, True), ("SCAN t", 0.4, False), ("much work", 0.5, False)]
+)
+def test_short_scans_are_named_only_if_they_fill_the_time_of_the_longer_window(
+    work: str, share: float, *, is_named: bool
+) -> None:
+    traits = {"at": "a.py:1", "began_at": "", "seconds": "0.03", "outside": "0", "work": work, "calls": "9"}
+    scan = Sighting("long hold", "UPDATE t SET n = ?", 6, "", {**traits, "share": f"{share}"})
+    report = with_sightings(scan)
+    (run,) = report.runs
+    trials = tuple(replace(trial, sightings=()) for trial in run.trials)
+    run = replace(run, case=replace(run.case, concurrency=2), trials=trials, longer=run.trials[0])
+    found = advise(replace(report, runs=(run,)))
+    assert any(finding.code == "long-hold" for finding in found) == is_named
+
+
+@pytest.mark.parametrize(
     ("calls", "share", "is_named"), [(600, 0.1, True), (601, 0.1, False), (601, 0.3, True), (10, 0.04, False)]
 )
 def test_rare_long_holds_are_named_only_if_they_take_much_time(
