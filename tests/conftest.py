@@ -37,7 +37,7 @@ LONGEST = {
     "test_wheel_serves_all_pythons_and_runs_the_native_loop",
 }
 """Tests to begin with: at the end, one worker would run them while the others have nothing to do."""
-SHORT_SEARCH = 4
+SHORT_SEARCH = 10
 """Divisor of the time limits of the search for the step after which a check fails."""
 STRANGER = 64123
 """A user who owns nothing and runs nothing."""
