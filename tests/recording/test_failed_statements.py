@@ -1272,11 +1272,17 @@ def work(db):
 """
 
 
+TRIES = 10
+
+
 @pytest.mark.parametrize("gives_up", [False, True])
 def test_advice_on_refused_writes_says_whether_calls_went_on(tmp_path: Path, *, gives_up: bool) -> None:
     text = REPEATS.replace("return False", "raise") if gives_up else REPEATS
-    report = measured(tmp_path, text, concurrency=3, ops=30, max_failed=1.0)
-    (finding,) = findings_of(report, "deferred-upgrade")
+    for _ in range(TRIES):  # By chance, no transaction may get into the way of another.
+        report = measured(tmp_path, text, concurrency=3, ops=30, max_failed=1.0)
+        (finding,) = findings_of(report, "deferred-upgrade")
+        if "repeated" in finding.facts:
+            break
     assert finding.facts["repeated"] != gives_up
     assert ("the change only saves time" in finding.text) != gives_up
 
