@@ -18,6 +18,7 @@ from sqlstress.recording import CHECKPOINT, LONG_HOLD, LONG_HOLD_S, MIN_HOLD_S, 
 from sqlstress.recording.call_costs import Hold, hold_of
 from sqlstress.recording.failed_statements import FailedStatements
 from sqlstress.recording.failures import TimedStep, short_sql
+from sqlstress.user_work import call_findings
 from tests.own_app import findings_of, measured
 from tests.recording.failing_programs import INSERT, open_file
 
@@ -337,7 +338,10 @@ def test_report_names_statement_line_and_share(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("is_busy", [False, True])
-def test_short_holds_are_named_if_they_fill_the_time(tmp_path: Path, *, is_busy: bool) -> None:
+def test_short_holds_are_named_if_they_fill_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_busy: bool
+) -> None:
+    monkeypatch.setattr(call_findings, "LONG_HOLD_S", 60.0)  # A busy machine makes a hold long.
     hold, pause = LONG_HOLD_S / 2, "" if is_busy else "time.sleep(0.5)"
     text = SLEEPS.replace(f"sleep({2 * LONG_HOLD_S})", f"sleep({hold})") + f"    {pause}\n"
     report = measured(tmp_path, text, concurrency=2, ops=8)
