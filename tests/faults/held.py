@@ -3,7 +3,7 @@
 Usage: python tests/faults/held.py MOMENT COUNT PORT ARGUMENTS OF SQLSTRESS
 
 When the moment comes for the COUNT-th time it connects to the port, and continues when the connection is
-closed.
+closed. A trial that is repeated because it was not valid does not count again.
 """
 
 import socket
@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlstress.engine.pool import WorkerExit
 from sqlstress.engine.study import Observer
+from sqlstress.engine.trial import TrialRunner
 
 MOMENTS = ("examining", "preparing", "starting", "measuring", "verifying", "saving", "showing")
 """Moments, in their order. Examining: the machine. Saving: the new report has been written next to the old
@@ -28,10 +29,12 @@ class Hold:
 
     def __init__(self, moment: str, count: int, port: int) -> None:
         self.moment, self.left, self.port = moment, count, port
+        self.attempts = 0
+        """Number of attempts of the current trial so far."""
 
     def reach(self, moment: str) -> None:
         """Pause if this is the moment."""
-        if moment == self.moment:
+        if moment == self.moment and self.attempts < 2:
             self.left -= 1
             if self.left == 0:
                 with socket.create_connection(("127.0.0.1", self.port)) as waiting:
@@ -46,12 +49,34 @@ class Hold:
 
         return pausing
 
+    def count_attempts(self, runner: type[TrialRunner]) -> None:
+        """Count the attempts of each trial."""
+        attempt, run_valid, once = runner._attempt, runner.run_valid, runner.once
+
+        def count_attempt(*args: Any) -> Any:
+            self.attempts += 1
+            return attempt(*args)
+
+        def trial(function: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*args: Any) -> Any:
+                self.attempts = 0
+                try:
+                    return function(*args)
+                finally:
+                    self.attempts = 0
+
+            return run
+
+        counting = {"_attempt": count_attempt, "run_valid": trial(run_valid), "once": trial(once)}
+        for name, function in counting.items():
+            setattr(runner, name, function)
+
 
 def install(hold: Hold) -> None:
     """Report every moment to a hold."""
     from sqlstress.cli import measure, outputs
     from sqlstress.engine import session
-    from sqlstress.engine.trial import Guard, TrialRunner
+    from sqlstress.engine.trial import Guard
     from sqlstress.experiments.crash.database import CrashDatabase
     from sqlstress.experiments.crash.study import Victims
     from sqlstress.targets.place import Disturbance
@@ -72,6 +97,7 @@ def install(hold: Hold) -> None:
         return found
 
     setattr(Guard, "disturbance", looked)  # noqa: B010 - mypy minds an assignment
+    hold.count_attempts(TrialRunner)
     vars(session)["fingerprint"] = hold.before("examining", vars(session)["fingerprint"])
     vars(measure)["watcher"] = watcher
     vars(outputs)["print_text"] = hold.before("showing", vars(outputs)["print_text"])
