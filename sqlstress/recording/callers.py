@@ -79,6 +79,15 @@ def current_task() -> Any:
     return None
 
 
+def has_other_tasks() -> bool:
+    """Return whether this thread runs an asyncio task, and other tasks of its loop have not ended."""
+    if current_task() is None:
+        return False
+    import asyncio
+
+    return len(asyncio.all_tasks()) > 1
+
+
 _MAX_LOOKS, _BACKGROUND_LOOKS, _LOOK_S = 200, 20, 0.0005
 
 

@@ -45,7 +45,7 @@ from sqlstress.recording import (
 from sqlstress.recording.after_calls import LOOK_S, OpenQueries, OpenTransactions, RefusedWrites
 from sqlstress.recording.backups import Backups
 from sqlstress.recording.call_costs import CallCosts, Hold, LongHolds
-from sqlstress.recording.callers import is_rollback_after_error
+from sqlstress.recording.callers import has_other_tasks, is_rollback_after_error
 from sqlstress.recording.connections import (
     attached_files,
     has_open_statement,
@@ -87,7 +87,6 @@ from sqlstress.recording.recorded_classes import (
     sqlite3_connection,
 )
 from sqlstress.recording.slow_calls import SLOW_READ_S, LockOrders, SlowReads
-from sqlstress.recording.threads import has_several_tasks
 from sqlstress.sqlite_codes import BUSY, CONSTRAINT
 from sqlstress.target import OTHER_SQLITE
 
@@ -352,8 +351,8 @@ class FailedStatements:
                 opened_by=history.opened_by if was_open else "",
                 earlier_query=self._earlier_query(sql, earlier) if code in KEY_EXISTS else "",
                 open_blob=self._with_line(blobs[-1][0], blobs[-1][2]) if blobs else "",
-                rolled_back="yes" if was_open and _is_rolled_back(code, connection) else "",
-                sharers="yes" if history.is_shared or has_several_tasks() else "",
+                rolled_back="yes" if was_open and _is_rolled_back(code, history) else "",
+                sharers="yes" if history.is_shared or has_other_tasks() else "",
                 busy_handler=history.busy_handler if timeout_ms == "0" else "",
                 library=_library(sys._getframe(2)),
             )
@@ -685,9 +684,10 @@ def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refuse
     return "read" if state == "none" and reads else state
 
 
-def _is_rolled_back(code: int, connection: Any) -> bool:
-    """Return whether a violated constraint has ended the connection's transaction."""
-    return code & 0xFF == CONSTRAINT and not is_in_transaction(connection)
+def _is_rolled_back(code: int, history: History) -> bool:
+    """Return whether a violated constraint, and no other thread, has ended the connection's transaction."""
+    is_over = code & 0xFF == CONSTRAINT and not is_in_transaction(history.connection())
+    return is_over and not history.is_shared
 
 
 def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: set[int]) -> str:

@@ -58,17 +58,6 @@ def has_other_threads() -> bool:
     return any(True for _ in _other_frames())
 
 
-def has_several_tasks() -> bool:
-    """Return whether the current thread runs an asyncio task while other tasks of its loop have not ended."""
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None:
-        return False
-    try:
-        return len(asyncio.all_tasks()) > 1
-    except RuntimeError:  # No event loop is running in this thread.
-        return False
-
-
 def _other_frames() -> Iterator[tuple[int, FrameType]]:
     frames = sys._current_frames()
     frames.pop(threading.get_ident())

@@ -13,7 +13,7 @@ checks after each step:
 A check that fails now may be due to an earlier pause: for example, a reader has passed over an event, which
 shows after the next event. Or the fault needs no pause, but is rare. So the place of the pause is confirmed:
 on a new copy, calls pause only there, and a check fails again. On a further copy, the processes make three
-times as many calls in turn, and no check fails.
+times as many calls in turn, and no check fails. If there is no time for so many calls, there is no result.
 
 If a call of the second process waits for a lock of the first, it continues after the end of the first call.
 """
@@ -123,10 +123,11 @@ def search_interleavings(
 
 
 class _Place(NamedTuple):
-    """Place at which calls of a transaction pause: before their statement with the number `pause`, from 0."""
+    """Place at which calls of a transaction pause."""
 
     transaction: str
     number: int
+    """Number of the statement before which they pause, from 0."""
 
 
 class _Search:
@@ -161,23 +162,29 @@ class _Search:
         for place in [*dict.fromkeys(reversed(first.made))][:MAX_CONFIRMED]:
             with self._copy() as again:
                 found = again.calls_with_pauses([place], CONFIRM_S)
-            if found and (step := self._step_in_turn(CONTROLS * again.calls - in_turn)):
-                return _result(step)
             if found:
-                return _result(found)
+                made = in_turn if found.what != IN_TURN else 0
+                return _result(self._controlled(found, CONTROLS * again.calls - made))
         return SearchResult()
 
-    def _step_in_turn(self, calls: int) -> Sighting | None:
-        """Return the step after which a check fails in `calls` calls in turn; None if all checks hold."""
+    def _controlled(self, found: Sighting, calls: int) -> Sighting | None:
+        """Return `found`, the step after a pause, if all checks hold in `calls` calls in turn.
+
+        If a check fails in these calls, return that step. Return None if the time is too short for the calls,
+        or if the call of `found` did not pause.
+        """
         if calls <= 0:
-            return None
+            return found
         with self._copy() as control:
-            return control.calls_in_turn(CONTROL_S, calls)
+            step = control.calls_in_turn(CONTROL_S, calls)
+            is_confirmed = control.calls >= calls and found.what != IN_TURN
+            return step or (found if is_confirmed else None)
 
 
-def _result(found: Sighting) -> SearchResult:
+def _result(found: Sighting | None) -> SearchResult:
     # If threads share a connection, no statement was traced.
-    return SearchResult(found) if found.traits["first"] or found.traits["then"] else SearchResult()
+    is_traced = found and (found.traits["first"] or found.traits["then"])
+    return SearchResult(found if is_traced else None)
 
 
 class _Stage:
@@ -194,7 +201,7 @@ class _Stage:
         self.orders = Counter[str]()
         """Number of calls in which the second process made calls at a pause, by name of the transaction."""
         self.made: list[_Place] = []
-        """Places of the pauses so far."""
+        """Places of the pauses so far, and of calls that ended before the place."""
         self._pauses: dict[str, set[int]] = {}
         """Numbers of the statements before which a call can pause, by name of the transaction."""
         self._waits: set[_Place] = set()
@@ -252,31 +259,33 @@ class _Stage:
                     return found
         return None
 
-    def _single_call(self, process: ChildCaller, kind: str) -> Sighting | None:
-        name = self._draw()
+    def _call(self, process: ChildCaller) -> tuple[str, Statements]:
+        """Make a random call; return the name of the transaction and the statements."""
+        name = self._random.choice([*self._pauses])
         process.begin(call_once, name)
-        statements = self._result(process)
+        return name, self._result(process)
+
+    def _single_call(self, process: ChildCaller, kind: str) -> Sighting | None:
+        name, statements = self._call(process)
         self._pauses[name] |= _pauses_of(statements)
         broken = self._checks.broken(self._pulse)
         return _sighting(kind, name, statements, broken) if broken else None
 
     def _interleave(self, place: _Place) -> Sighting | None:
         """Make a call that pauses at `place`, with calls of the other process, and then calls in turn."""
-        for signal in (PAUSED, GO):
-            (self._signals / signal).unlink(missing_ok=True)
-        self._first.begin(call_and_pause, *place, self._signals)
         others: list[str] = []
         broken: list[CheckFailure] = []
-        if self._has_paused() and not (broken := self._checks.broken(self._pulse)):
+        if self._pauses_at(place) and not (broken := self._checks.broken(self._pulse)):
             others = self._call_others(place)
         (self._signals / GO).touch()
         statements = self._result(self._first)
         waited = self._result(self._second) if others and place in self._waits else None
-        if not (broken or others):
-            return None
         self.made.append(place)
         if broken:
             return _sighting(HALF, place.transaction, statements, broken, place.number)
+        if not others:
+            broken = self._checks.broken(self._pulse)
+            return _sighting(IN_TURN, place.transaction, statements, broken) if broken else None
         self.orders[place.transaction] += 1
         if broken := self._checks.broken(self._pulse) or self._broken_in_turn():
             if waited:  # During the pause, the other call came only to its first lock.
@@ -288,14 +297,16 @@ class _Stage:
     def _broken_in_turn(self) -> list[CheckFailure]:
         """Make a call in each process. Return the checks that fail: a pause may have a late effect."""
         for process in (self._first, self._second):
-            process.begin(call_once, self._draw())
-            self._result(process)
+            self._call(process)
             if broken := self._checks.broken(self._pulse):
                 return broken
         return []
 
-    def _has_paused(self) -> bool:
-        """Wait until the first process pauses, or its call ends. Return whether it pauses."""
+    def _pauses_at(self, place: _Place) -> bool:
+        """Begin a call in the first process. Return whether it pauses, when it has paused or ended."""
+        for signal in (PAUSED, GO):
+            (self._signals / signal).unlink(missing_ok=True)
+        self._first.begin(call_and_pause, *place, self._signals)
         until = time.monotonic() + CALL_S
         while not (paused := (self._signals / PAUSED).exists()) and not self._first.has_answered():
             self._pulse()
@@ -308,7 +319,7 @@ class _Stage:
         """Make calls in the second process, until one of them waits for a lock. Return their names."""
         others = []
         for _ in range(self._random.randint(1, MAX_OTHERS)):
-            others.append(self._draw())
+            others.append(self._random.choice([*self._pauses]))
             self._second.begin(call_once, others[-1])
             until = time.monotonic() + LOCK_S
             while not self._second.has_answered():
@@ -319,9 +330,6 @@ class _Stage:
                 time.sleep(STEP_S)
             self._result(self._second)
         return others
-
-    def _draw(self) -> str:
-        return self._random.choice([*self._pauses])
 
     def _result(self, process: ChildCaller) -> Statements:
         statements, _ = process.result(with_limit(self._pulse, CALL_S, "a call"))

@@ -2,8 +2,8 @@
 
 A separate process runs the user's checks before, during and after the load. During the load, the checks run
 in rounds: a round runs each check once, except for checks that run only at the end. After the load, a
-rehearsal calls the user's transactions again and searches for possible races. If a check has failed, a search
-calls them in many orders, to find the step after which the check fails.
+rehearsal calls the user's transactions again and searches for possible races. If a check has failed, or if a
+race is suspected, a search calls them in many orders, to find the step after which a check fails.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import sys
+import threading
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -62,6 +63,20 @@ def test_begin_after_an_earlier_call_left_a_transaction_open(file: Path, recorde
         with suppress(sqlite3.OperationalError):
             this.execute("BEGIN")
     assert cause_of(recorder) == "begun-by-earlier-call"
+
+
+def test_conflict_of_a_shared_connection_may_not_have_ended_the_transaction(
+    file: Path, recorder: FailedStatements
+) -> None:
+    with open_file(file, check_same_thread=False) as shared:
+        shared.execute("CREATE TABLE loan (book UNIQUE ON CONFLICT ROLLBACK)")
+        thread = threading.Thread(target=shared.execute, args=("BEGIN",))
+        thread.start()
+        thread.join()
+        shared.execute("INSERT INTO loan VALUES (1)")
+        with suppress(sqlite3.IntegrityError):
+            shared.execute("INSERT INTO loan VALUES (1)")
+    assert cause_of(recorder) == "duplicate-key"
 
 
 def test_begin_within_the_transaction_of_another_task(file: Path, recorder: FailedStatements) -> None:

@@ -54,13 +54,14 @@ def add(c, n):
     c.execute("UPDATE t SET n = ?", (n,))
     c.execute("INSERT INTO log VALUES (1)")
 """
-FORGETS = """
+RIGHT = """
 @transaction
-def good(c):
+def order(c):
     c.execute("BEGIN IMMEDIATE")
     add(c, c.execute("SELECT n FROM t").fetchone()[0] + 1)
     c.execute("COMMIT")
-
+"""
+FORGETS = f"""{RIGHT}
 @transaction
 def forgets(c):
     c.execute("UPDATE t SET n = n + 1")
@@ -86,6 +87,16 @@ def order(c):
     c.execute("BEGIN IMMEDIATE")
     last[0] += 1
     add(c, last[0])
+    c.execute("COMMIT")
+"""
+TIME_BEFORE = """
+@transaction
+def order(c):
+    at = time.time_ns()
+    c.execute("BEGIN IMMEDIATE")
+    (late,) = c.execute("SELECT count(*) FROM log WHERE n > ?", (at,)).fetchone()
+    c.execute("INSERT INTO log VALUES (?)", (at,))
+    c.execute("UPDATE t SET n = n + 1 + ?", (late,))
     c.execute("COMMIT")
 """
 PASSES_OVER = """
@@ -121,20 +132,13 @@ def order(c):
         c.execute("UPDATE t SET n = n + 1")
     c.execute("COMMIT")
 """
-RIGHT = """
-@transaction
-def order(c):
-    c.execute("BEGIN IMMEDIATE")
-    add(c, c.execute("SELECT n FROM t").fetchone()[0] + 1)
-    c.execute("COMMIT")
-"""
 HANGS = RIGHT.replace('c.execute("COMMIT")', "time.sleep(60)")
 
 
 @pytest.fixture(autouse=True)
 def time_to_find(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit only the parts of the search that find nothing in most programs."""
-    limits = {"ALONE_S": 0.3, "TURNS_S": 0.3, "PAUSES_S": 60.0, "CONFIRM_S": 60.0, "CONTROL_S": 0.5}
+    limits = {"ALONE_S": 0.3, "TURNS_S": 0.3, "PAUSES_S": 60.0, "CONFIRM_S": 5.0, "CONTROL_S": 60.0}
     for name, limit_s in limits.items():
         monkeypatch.setattr(interleavings, name, limit_s)
 
@@ -159,9 +163,10 @@ def search(folder: Path, text: str) -> SearchResult:
         (FORGETS, ALONE, "forgets", "UPDATE t SET n = n + 1", "UPDATE t SET n = n + 1"),
         (TWO_COMMITS, HALF, "order", "UPDATE t SET n = n + 1", "INSERT INTO log"),
         (READS_BEFORE, BETWEEN, "order", "SELECT n FROM t", "UPDATE t SET n ="),
+        (TIME_BEFORE, BETWEEN, "order", "", "SELECT count(*) FROM log"),
         (KEEPS_VALUE, IN_TURN, "order", "UPDATE t SET n =", "INSERT INTO log"),
     ],
-    ids=["alone", "half", "between", "kept_value"],
+    ids=["alone", "half", "between", "time_before", "kept_value"],
 )
 def test_step_is_found(
     program: str,
@@ -183,6 +188,27 @@ def test_step_is_found(
     assert bool(traits["others"]) == (kind == BETWEEN)
 
 
+def test_pause_without_time_for_enough_calls_in_turn_is_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interleavings, "ALONE_S", 0.0)
+    monkeypatch.setattr(interleavings, "CONTROL_S", 0.0)
+    monkeypatch.setattr(interleavings, "CONTROLS", 1_000_000)
+    assert search(tmp_path, HEAD + READS_BEFORE) == SearchResult()
+
+
+def test_call_that_did_not_pause_is_no_result_unless_calls_in_turn_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hold_in_turn(stage: _Stage, limit_s: float, most: float = 0) -> None:
+        stage.calls = 1_000_000 if most else 0
+
+    monkeypatch.setattr(interleavings, "ALONE_S", 0.0)
+    monkeypatch.setattr(_Stage, "calls_in_turn", hold_in_turn)
+    monkeypatch.setattr(_Stage, "places", lambda stage: [_Place("order", 99)])
+    assert search(tmp_path, HEAD + FAILS_SOMETIMES) == SearchResult()
+
+
 def test_damage_that_shows_after_a_later_call_is_due_to_the_pause(tmp_path: Path) -> None:
     found = search(tmp_path, HEAD + PASSES_OVER).found
     assert found and (found.what, found.traits["transaction"]) == (BETWEEN, "post")
@@ -194,7 +220,6 @@ def test_rare_fault_that_needs_no_pause_is_not_blamed_on_a_pause(
 ) -> None:
     monkeypatch.setattr(interleavings, "ALONE_S", 0.0)
     monkeypatch.setattr(interleavings, "TURNS_S", 0.0)
-    monkeypatch.setattr(interleavings, "CONTROL_S", 60.0)
     monkeypatch.setattr(_Stage, "places", lambda stage: [_Place("order", 0), _Place("order", 1)])
     found = search(tmp_path, HEAD + FAILS_SOMETIMES).found
     assert found and found.what == IN_TURN
@@ -228,7 +253,8 @@ def order(c):
 """
     pytest.importorskip("fcntl")
     result = search(tmp_path, HEAD + locked)
-    assert result.found is None and result.orders
+    # All calls wait at both places, before the SELECT and before BEGIN, so no further calls pause there.
+    assert result == SearchResult(orders={"order": 2})
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from sqlstress.races.suspicions import CASCADE, MIXED, NEEDLESS_LOCK, NULL_TWIN,
 from sqlstress.recording import CALL_COST
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.results import Sighting
+from sqlstress.show.shown import presenter_of
 from sqlstress.show.text import report_text
 from sqlstress.user_work import AFTER, ALONE, BETWEEN, HALF, IN_TURN, INTERLEAVING, ORDERS, SUSPICION, UNDER
 from sqlstress.user_work.suspicions_view import CODES
@@ -133,6 +134,24 @@ def test_suspicion_that_no_order_of_calls_confirms_is_a_remark() -> None:
     tested = replace(suspicion, traits={**suspicion.traits, ORDERS: "24"})
     texts = {entry.code: entry.text for entry in advise(with_sightings(tested))}
     assert "suspicion" not in texts and "held in 24 orders" in texts["unbroken-suspicion"]
+
+
+@pytest.mark.parametrize(("facts", "is_doubtful"), [({}, True), ({ORDERS: "24"}, False)])
+def test_strict_ignores_suspicions_that_no_order_of_calls_confirms(
+    facts: dict[str, str], *, is_doubtful: bool
+) -> None:
+    (run,) = with_sightings(Sighting(SUSPICION, STALE, 1, "", facts)).runs
+    strict = replace(run, case=replace(run.case, spec=replace(run.case.spec, strict=True)))
+    assert presenter_of(run.case).is_doubtful(strict) == is_doubtful
+
+
+def test_uneven_shares_in_the_longer_window_alone_may_be_chance() -> None:
+    run = app_report().runs[0]
+    case = replace(run.case, concurrency=2)
+    unfair = replace(run.trials[0], fairness=0.5, seconds=2.0)
+    for trial, is_named in ((replace(unfair, seconds=0.3), False), (unfair, True)):
+        report = replace(app_report(), runs=(replace(run, case=case, trials=(trial,), longer=unfair),))
+        assert any(finding.code == "starvation" for finding in advise(report)) == is_named
 
 
 @pytest.mark.parametrize(
