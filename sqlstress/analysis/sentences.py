@@ -850,6 +850,13 @@ def repeated_transaction(
             "committed only the later writes: ROLLBACK undid all earlier writes of the transaction. Use "
             "INSERT ... ON CONFLICT, or a SAVEPOINT for each row, or repeat the whole transaction."
         )
+    if after == "error":
+        return (
+            f"{plural(count, 'call')} of {call} wrote{f' ({committed})' if committed else ''}, caught the "
+            f"error of the next write{where}, and committed: the first write stays without the second, "
+            "because an error undoes only its statement. ROLLBACK after the error, for example by an "
+            "exception that leaves the block `with connection` or `atomic()`."
+        )
     if committed:
         return (
             f"{plural(count, 'call')} of {call} committed a write ({committed}), and SQLite refused the "

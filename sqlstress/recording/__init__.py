@@ -40,12 +40,12 @@ NO_EFFECT = "PRAGMA without effect"
 """Report topic: PRAGMAs that SQLite ignored, and COMMIT or ROLLBACK without an open transaction."""
 REPEATED = "repeated transactions"
 """Report topic: calls that may have done work twice, because they went on after a refused write."""
-AFTER_COMMIT = "COMMIT"
-"""Value of the fact "committed" in observations of REPEATED: after a refused COMMIT, the call wrote again."""
-ROLLED_BACK = "ROLLBACK"
-"""Value of the fact "committed" in observations of REPEATED: a ROLLBACK undid several writes.
+AFTER_COMMIT, ROLLED_BACK, CAUGHT = "COMMIT", "ROLLBACK", "error"
+"""Values of the fact "after" in observations of REPEATED.
 
-The call then committed only some of these writes again, perhaps because it repeated only a part of its work.
+AFTER_COMMIT: after a refused COMMIT, the call wrote again. ROLLED_BACK: a ROLLBACK undid several writes, and
+the call committed only some of them again, perhaps because it repeated only a part of its work. CAUGHT: the
+call committed the writes that came before the refused write in the same transaction.
 """
 SPLIT = "split transaction"
 """Report topic: lines that committed a transaction before the code that began it had finished."""

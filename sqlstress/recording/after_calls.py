@@ -14,6 +14,7 @@ from time import perf_counter
 
 from sqlstress.recording import (
     AFTER_COMMIT,
+    CAUGHT,
     CONNECT,
     LEFT_OPEN,
     NEVER,
@@ -37,6 +38,7 @@ from sqlstress.recording.failures import (
     short_sql,
     statement_kind,
     transaction_steps,
+    written_name,
 )
 from sqlstress.recording.history import History, Transaction
 from sqlstress.recording.recorded_classes import runs_statement
@@ -210,11 +212,11 @@ class RefusedWrites:
 
         The failed statements are BEGIN, COMMIT, reads and writes.
         """
-        self._refused = Counter[tuple[str, str]]()
+        self._refused = Counter[tuple[str, str, str]]()
         """Number of refused writes of the current call after which the call may do work twice.
 
-        A key has the line of the refused write, and that of an earlier write that stays committed; or "",
-        AFTER_COMMIT or ROLLED_BACK.
+        A key has the line of the refused write, that of an earlier write that stays committed, and
+        AFTER_COMMIT, ROLLED_BACK or CAUGHT; the last two may be "".
         """
         self._unfinished: list[tuple[History, TimedStep, str, str]] = []
         """Refused writes of the current call in transactions that had already written.
@@ -224,7 +226,7 @@ class RefusedWrites:
         """
         self._open_commits: list[tuple[History, TimedStep, str]] = []
         """COMMITs of the current call that SQLite refused with SQLITE_BUSY: history, statement and line."""
-        self._repeats: dict[tuple[str, str, str], tuple[int, int]] = {}
+        self._repeats: dict[tuple[str, str, str, str], tuple[int, int]] = {}
         """Number of calls, and maximum number of refused writes in a call, by function and `_refused` key."""
 
     def add(self, history: History, kind: Kind, committed: str, uncommitted: str) -> None:
@@ -243,7 +245,7 @@ class RefusedWrites:
         if not is_write(sql):
             return
         if committed or (was_open and is_busy and not history.is_repeated()):
-            self._refused[kind.at, committed] += 1
+            self._refused[kind.at, committed, ""] += 1
         if uncommitted:
             self._unfinished.append((history, history.steps[-1], kind.at, uncommitted))
 
@@ -254,13 +256,15 @@ class RefusedWrites:
         """
         for history, step, at, write in self._unfinished:
             if history.end_after(step) == "commit":
-                self._refused[at, write] += 1
+                # A later write of the same table, such as UPDATE after a refused INSERT, replaces the write.
+                if written_name(step[0]) not in map(written_name, history.writes_after(step)):
+                    self._refused[at, write, CAUGHT] += 1
             elif returned and history.lost_writes(step):
-                self._refused[at, ROLLED_BACK] += 1
+                self._refused[at, "", ROLLED_BACK] += 1
         self._unfinished.clear()
         for history, step, at in self._open_commits:
-            if history.wrote_after(step):
-                self._refused[at, AFTER_COMMIT] += 1
+            if history.writes_after(step):
+                self._refused[at, "", AFTER_COMMIT] += 1
         self._open_commits.clear()
         if self._busy:
             self._note_busy(call, histories, returned=returned)
@@ -283,15 +287,16 @@ class RefusedWrites:
         If no earlier write of the call is committed, the call must have returned and committed at the end.
         Otherwise it may have given up.
         """
-        refused, self._refused = self._refused, Counter[tuple[str, str]]()
+        refused, self._refused = self._refused, Counter[tuple[str, str, str]]()
         is_committed = returned and any(history.last_end() == "commit" for history in histories)
-        for (at, committed), count in refused.items():
-            calls, most = self._repeats.get((call, at, committed), (0, 0))
+        for (at, committed, after), count in refused.items():
+            calls, most = self._repeats.get((call, at, committed, after), (0, 0))
             is_known = calls or len(self._repeats) < MAX_KINDS
-            if (committed or is_committed) and is_known:
-                self._repeats[call, at, committed] = calls + 1, max(most, count)
+            if (committed or after or is_committed) and is_known:
+                self._repeats[call, at, committed, after] = calls + 1, max(most, count)
 
     def records(self) -> Iterator[PlainObservation]:
         """Yield each refused write after which calls may have done work twice, by function and line."""
-        for (call, at, committed), (count, most) in self._repeats.items():
-            yield REPEATED, call, count, "", {"at": at, "most": str(most), "committed": committed}
+        for (call, at, committed, after), (count, most) in self._repeats.items():
+            traits = {"at": at, "most": str(most), "committed": committed, "after": after}
+            yield REPEATED, call, count, "", traits

@@ -551,16 +551,17 @@ class History:
                 made += is_write(sql)
         return False
 
-    def wrote_after(self, step: TimedStep) -> bool:
-        """Return whether a write followed `step` before the next COMMIT or ROLLBACK."""
+    def writes_after(self, step: TimedStep) -> list[str]:
+        """Return the SQL of the writes that followed `step`, up to the next COMMIT or ROLLBACK."""
         steps = [*self.steps]
         index = next((number for number, other in enumerate(steps) if other is step), len(steps))
+        writes = []
         for sql, *_ in steps[index + 1 :]:
-            if is_write(sql):
-                return True
             if statement_kind(sql) == "commit" or words_of(sql)[0] == "ROLLBACK":
-                return False
-        return False
+                break
+            if is_write(sql):
+                writes.append(sql)
+        return writes
 
     def has_committed_since(self, time_s: float) -> bool:
         """Return whether a commit, or a write in autocommit mode, succeeded after `time_s`.

@@ -18,7 +18,6 @@ from sqlstress.analysis.sentences import TracedStep
 from sqlstress.analysis.wal_growth import growth_in_trial
 from sqlstress.races.suspicions import LOST_DATA, MIXED
 from sqlstress.recording import (
-    AFTER_COMMIT,
     BACKUP,
     CLOSED,
     COPIED,
@@ -35,7 +34,6 @@ from sqlstress.recording import (
     OVERLAP,
     PASSED_OVER,
     REPEATED,
-    ROLLED_BACK,
     SCHEMA_CHANGE,
     SCRIPT,
     SPLIT,
@@ -351,18 +349,18 @@ def repeat_findings(group: Group) -> Iterator[Finding]:
     is_wrong = any(check.status == "failed" for check in user_checks(group))
     if not is_wrong or _explains_data(group):
         return
-    kinds: dict[tuple[str, str], list[Sighting]] = {}
+    kinds: dict[tuple[str, str, str], list[Sighting]] = {}
     for sighting in sightings(group, REPEATED):
-        kinds.setdefault((sighting.what, sighting.traits.get("committed", "")), []).append(sighting)
-    for (call, committed), found in list(kinds.items())[:MAX_CAUSES]:
-        after = committed if committed in (AFTER_COMMIT, ROLLED_BACK) else ""
+        committed, after = (sighting.traits.get(name, "") for name in ("committed", "after"))
+        kinds.setdefault((sighting.what, committed, after), []).append(sighting)
+    for (call, committed, after), found in list(kinds.items())[:MAX_CAUSES]:
         yield Finding(
             sentences.repeated_transaction,
             call=call,
             count=sum(sighting.count for sighting in found),
             most=max(int(sighting.traits["most"]) for sighting in found),
             at=max(found, key=lambda sighting: sighting.count).traits["at"] or None,
-            committed=None if after else committed or None,
+            committed=committed or None,
             after=after,
         )
 

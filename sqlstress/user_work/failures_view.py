@@ -117,7 +117,11 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     by_cause: dict[str | int, list[tuple[Failure, Diagnosis]]] = {}
     consequences = _consequences(group)
     raised = {failure.error for failure in failed.failures_of(group.runs)}
-    half_done = {seen.traits["at"] for seen in sightings(group, REPEATED) if seen.traits.get("committed")}
+    half_done = {
+        seen.traits["at"]
+        for seen in sightings(group, REPEATED)
+        if seen.traits.get("committed") or seen.traits.get("after")
+    }
     is_wrong = any(check.status == "failed" for check in user_checks(group))
     are_mixed = any(True for _ in sightings(group, OVERLAP))
     is_split = any(True for _ in sightings(group, SPLIT))

@@ -115,7 +115,7 @@ def test_write_after_a_refused_commit_is_done_twice(
         if this.in_transaction:
             this.execute("COMMIT")
         recorder.check_left_open("post")
-    repeated = [traits["committed"] for topic, *_, traits in recorder.records() if topic == REPEATED]
+    repeated = [traits["after"] for topic, *_, traits in recorder.records() if topic == REPEATED]
     assert (repeated == [AFTER_COMMIT]) == is_twice
 
 

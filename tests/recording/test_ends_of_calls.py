@@ -13,6 +13,7 @@ import sqlalchemy
 
 from sqlstress.recording import (
     CALL_COST,
+    CAUGHT,
     FAILED_STATEMENT,
     LEFT_OPEN,
     LOST_LOCKS,
@@ -104,6 +105,27 @@ def test_repeated_transaction_is_found(
         begin(connection)
         connection.execute("COMMIT")
     assert counts(recorder, REPEATED) == [("work", 1)]
+
+
+@pytest.mark.parametrize(
+    ("then", "is_named"),
+    [(["COMMIT"], True), (["INSERT INTO t VALUES (2)", "COMMIT"], True)]
+    + [([sql, "COMMIT"], False) for sql in ("UPDATE once SET n = 2", "ROLLBACK TO s", "ROLLBACK; BEGIN")],
+)
+def test_commit_after_the_error_of_a_later_write_is_found(
+    then: list[str], is_named: bool, connection: sqlite3.Connection, recorder: FailedStatements
+) -> None:
+    connection.execute("CREATE TABLE once (n CHECK (n < 9))")
+    with call(recorder):
+        for sql in ("BEGIN", "SAVEPOINT s", INSERT):
+            connection.execute(sql)
+        with suppress(sqlite3.IntegrityError):
+            connection.execute("INSERT INTO once VALUES (9)")
+        for sql in "; ".join(then).split("; "):
+            connection.execute(sql)
+    assert [traits["after"] for topic, *_, traits in recorder.records() if topic == REPEATED] == [
+        CAUGHT
+    ] * is_named
 
 
 @pytest.mark.parametrize("again", [False, True])
