@@ -224,6 +224,8 @@ class RefusedWrites:
         An item has the connection's history, the refused statement, its line, and the line of the earlier
         write.
         """
+        self._begins: list[tuple[History, TimedStep, str]] = []
+        """BEGINs of the current call that SQLite refused with SQLITE_BUSY: history, statement and line."""
         self._open_commits: list[tuple[History, TimedStep, str]] = []
         """COMMITs of the current call that SQLite refused with SQLITE_BUSY: history, statement and line."""
         self._repeats: dict[tuple[str, str, str, str], tuple[int, int]] = {}
@@ -240,6 +242,8 @@ class RefusedWrites:
         is_busy = kind.code & 0xFF == BUSY
         if is_busy and statement_kind(sql) in ("begin", "read", "write", "commit"):
             self._busy[kind] = perf_counter()
+        if is_busy and statement_kind(sql) == "begin":
+            self._begins.append((history, history.steps[-1], kind.at))
         if is_busy and statement_kind(sql) == "commit":
             self._open_commits.append((history, history.steps[-1], kind.at))
         if not is_write(sql):
@@ -266,6 +270,10 @@ class RefusedWrites:
             if history.writes_after(step):
                 self._refused[at, "", AFTER_COMMIT] += 1
         self._open_commits.clear()
+        for history, step, at in self._begins:
+            if write := history.write_repeated_after(step):
+                self._refused[at, short_sql(write), ""] += 1
+        self._begins.clear()
         if self._busy:
             self._note_busy(call, histories, returned=returned)
         if self._refused:

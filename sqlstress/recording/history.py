@@ -563,6 +563,28 @@ class History:
                 writes.append(sql)
         return writes
 
+    def write_repeated_after(self, step: TimedStep) -> str:
+        """Return the SQL of a committed write that the call repeated after `step`, a refused BEGIN; or "".
+
+        The call first committed a transaction. After `step` it committed the same writes again, and then
+        other writes, for which the refused BEGIN was meant.
+        """
+        transactions: list[list[TimedStep]] = []
+        refused = self.refused()
+        for other in self.steps:
+            if other[3] >= self._costs.begun_s and id(other) not in refused:
+                if not (other[1] and transactions):
+                    transactions.append([])
+                transactions[-1].append(other)
+        committed = [steps for steps in transactions if words_of(steps[-1][0])[0] != "ROLLBACK"]
+        writes = [(steps[0][3], [sql for sql, *_ in steps if is_write(sql)]) for steps in committed]
+        before = [texts for begun, texts in writes if texts and begun < step[3]]
+        after = [texts for begun, texts in writes if texts and begun > step[3]]
+        is_repeated = (
+            before and after and before[-1] == after[0] and any(texts != after[0] for texts in after)
+        )
+        return before[-1][0] if is_repeated else ""
+
     def has_committed_since(self, time_s: float) -> bool:
         """Return whether a commit, or a write in autocommit mode, succeeded after `time_s`.
 

@@ -26,6 +26,12 @@ from sqlstress.recording.after_calls import LONG_OPEN_S
 from sqlstress.recording.failed_statements import FailedStatements
 
 INSERT = "INSERT INTO t VALUES (1)"
+UPDATE = "UPDATE t SET x = 2"
+
+
+def run_all(connection: sqlite3.Connection, statements: Sequence[str]) -> None:
+    for statement in statements:
+        connection.execute(statement)
 
 
 @contextmanager
@@ -123,9 +129,37 @@ def test_commit_after_the_error_of_a_later_write_is_found(
             connection.execute("INSERT INTO once VALUES (9)")
         for sql in "; ".join(then).split("; "):
             connection.execute(sql)
-    assert [traits["after"] for topic, *_, traits in recorder.records() if topic == REPEATED] == [
-        CAUGHT
-    ] * is_named
+    found = [traits["after"] for topic, *_, traits in recorder.records() if topic == REPEATED]
+    assert found == [CAUGHT] * is_named
+
+
+@pytest.mark.parametrize(
+    ("after", "is_twice"),
+    [
+        ([[INSERT], [UPDATE]], True),
+        ([[UPDATE]], False),
+        ([[INSERT], [INSERT]], False),
+        ([[INSERT, UPDATE], [UPDATE]], False),
+    ],
+    ids=["repeats_all", "repeats_the_second", "loop", "other_transaction"],
+)
+def test_committed_transaction_that_is_repeated_after_a_refused_begin_is_found(
+    after: list[list[str]], *, is_twice: bool, file: Path, recorder: FailedStatements
+) -> None:
+    with (
+        closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as connection,
+        closing(sqlite3.connect(file, isolation_level=None)) as other,
+        call(recorder),
+    ):
+        run_all(connection, ["BEGIN", INSERT, "COMMIT"])
+        other.execute("BEGIN IMMEDIATE")
+        with suppress(sqlite3.OperationalError):
+            connection.execute("BEGIN IMMEDIATE")
+        other.execute("COMMIT")
+        for writes in after:
+            run_all(connection, ["BEGIN IMMEDIATE", *writes, "COMMIT"])
+    found = [traits["committed"] for topic, *_, traits in recorder.records() if topic == REPEATED]
+    assert found == ["INSERT INTO t VALUES (N)"] * is_twice
 
 
 @pytest.mark.parametrize("again", [False, True])
