@@ -713,6 +713,12 @@ _SUSPICIONS = {
         "gives the id to a later row, which then looks known. Declare the id INTEGER PRIMARY KEY "
         "AUTOINCREMENT, or store a unique value."
     ),
+    "kept-id": (
+        "{cause} of mixed rows: {name} stores the id of a row of {table} in another table, and deletes the "
+        "row. {steps} SQLite gives the id of the last row to a later row, so what was stored seems to belong "
+        "to both. Declare the id INTEGER PRIMARY KEY AUTOINCREMENT (AutoIncrementField in Peewee), use a "
+        "unique value, or keep the row and mark it as deleted."
+    ),
     "passed-over": (
         "Rows of {table} are lost: a query reads the rows above the largest {kept} that it has seen, and "
         "rows that are not above it were committed later. {steps} A value that is taken before the write "

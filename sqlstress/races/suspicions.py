@@ -77,7 +77,7 @@ OLD_ID, RESET, CASCADE = "id-of-another-row", "reset-column", "replaced-parent"
 UNREAD_VERSION, UNREAD_ROWS, EXPIRED = "unread-version", "unread-rows", "expired-lease"
 NULL_KEY, SKIPPED_TRIGGER = "null-in-conflict-key", "skipped-trigger"
 STAGING, TEXT_TIME, MIXED_TIMES = "shared-staging", "text-time", "mixed-times"
-SECOND_SAVE, NULL_TWIN = "second-save", "null-twin"
+SECOND_SAVE, NULL_TWIN, KEPT_ID = "second-save", "null-twin", "kept-id"
 """Kinds of suspicions about SQL that only seems to prevent a race, which `weak_checks` describes.
 
 For example, UNREAD_COUNT: `UPDATE ... WHERE state = 'queued'` changes no row, but the code goes on.
@@ -119,9 +119,11 @@ LOST_DATA = (
 """Kinds of suspicions in which the race can lose data or write wrong data."""
 NO_RACE = (
     *(RESET, CASCADE, NULL_KEY, NULL_TWIN, SKIPPED_TRIGGER, TEXT_TIME, MIXED_TIMES, SECOND_SAVE),
-    *(OLD_ID, REUSED_ID, FOLLOWED_ID, OFFSET_PAGES),
+    *(OLD_ID, REUSED_ID, FOLLOWED_ID, OFFSET_PAGES, KEPT_ID),
 )
 """Kinds of suspicions whose faults a single process shows, too."""
+IF_FAILED = (NULL_TWIN, KEPT_ID)
+"""Kinds of suspicions that the report only shows if a check failed, because they are often intended."""
 NOTES_ONLY = (MAYBE_GUARDED,)
 """Kinds of suspicions that the report only shows as notes, because a race is too uncertain."""
 

@@ -35,6 +35,8 @@ from sqlstress.races.touched import (
     inserts_from_select,
     is_now,
     may_ignore,
+    parse_change,
+    parse_sets,
     random_texts,
     searches_for_any,
     sql_literal,
@@ -84,6 +86,7 @@ _LIMIT = re.compile(r"\blimit\s+(\d+)\s*;?\s*$", re.IGNORECASE)
 _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
 _COUNTS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(count|sum|total|avg)\s*\(", re.IGNORECASE)
 _LEADS = re.compile(LEAD, re.DOTALL)
+_SELECTS = re.compile(r"\bselect\b", re.IGNORECASE)
 _EXPLAINABLE = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
 """Pattern of statements with which the tracer runs EXPLAIN: queries and writes, no schema changes."""
 _WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
@@ -536,10 +539,16 @@ class TracedConnection:
             column for column, (is_same, _) in assignments.items() if is_same and not target.has_triggers()
         }
         now = {column for column, (_, value) in assignments.items() if is_now(value)}
+        source = parse_change(sql)
+        subqueries = {
+            column
+            for column, value in parse_sets(source.sets if source else "").items()
+            if _SELECTS.search(value)
+        }
         numbers = {
             column: value
             for column, (_, value) in assignments.items()
-            if type(value) is int and column not in {*kept, *now, *write.computed}
+            if type(value) is int and column not in {*kept, *now, *write.computed, *subqueries}
         }
         # Leave out columns that get the current time. It comes from the clock, not from an earlier query.
         times = now if write.computed else set[str]()

@@ -13,6 +13,8 @@ A call runs without load, in a test run before the measurement (the rehearsal). 
 - LAST_ROW: a call reads max(id) after its INSERT has committed, and may get the row of another process.
 - REUSED_ID: a call remembers the id of a row, and then deletes the row. SQLite gives the id to a later row,
   which then looks like a known row.
+- KEPT_ID: a call stores the id of a row in another table, and then deletes the row. SQLite gives the id to a
+  later row, so the stored rows seem to belong to both.
 - EXPIRED: a call takes a row for a limited time (a lease). Later it writes the row without a comparison that
   shows whether another process has taken the row since.
 - OLD_ID: INSERT OR IGNORE adds no row if the row exists. The call then reads `lastrowid`, which is the id of
@@ -42,13 +44,15 @@ https://www.sqlite.org/datatype3.html, https://docs.djangoproject.com/en/5.2/ref
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any
 
 from sqlstress.races.dependence import may_depend, processes_rows
 from sqlstress.races.protected_writes import changed_keys, held_locks, is_new, knows_it_wrote
 from sqlstress.races.suspicions import (
     CASCADE,
     EXPIRED,
+    KEPT_ID,
     LAST_ROW,
     MIXED_TIMES,
     NULL_KEY,
@@ -117,6 +121,13 @@ _EMPTIES = (
 _SUMS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(sum|total)\s*\(", re.IGNORECASE)
 _EQUAL = re.compile(r"\b(\w+)[\"`\]]?\s*=(?!=)")
 """Pattern of a condition such as `version = 5`, with a group for the column."""
+_INSERT = re.compile(
+    r"\s*insert\s+into\s+[\w.\"`\[\]]+\s*\(([^)]*)\)\s*values\s*\((.*)", re.IGNORECASE | re.DOTALL
+)
+"""Pattern of an INSERT, with groups for the list of columns and for the values."""
+_VALUE = re.compile(r"'(?:[^']|'')*'|[^,()]+")
+_REFERENCE = re.compile(r"[^\W_].*(id|key|ref|no|nr|num|number)[\"`\]]?\s*$", re.IGNORECASE)
+"""Pattern of a column's name such as "job_id" or "ticket_no", but not "id"."""
 _LAST_ROW = re.compile(
     r"select\s+max\s*\(\s*[\w.\"]+\s*\)(?:\s+as\s+\w+)?\s+from\s+[\w.\"]+\s*;?\s*$"
     r"|.*\border\s+by\s+[\w.\"]+\s+desc\s+limit\s+1\b",
@@ -176,7 +187,9 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
         if write.kind == INSERT and write.numbered and (query := _last_row_query(statement, write, later)):
             yield Suspicion(LAST_ROW, write.table[1], statement, query)
         if write.kind == DELETE and write.table in reusing and (insert := _remembered(earlier, write)):
-            yield Suspicion(REUSED_ID, write.table[1], insert, statement)
+            yield Suspicion(
+                REUSED_ID if may_ignore(insert.sql) else KEPT_ID, write.table[1], insert, statement
+            )
         if write.trusts_id and may_ignore(statement.sql) and (use := _next_write(statement, later)):
             yield Suspicion(OLD_ID, write.table[1], statement, use)
         if write.kind == OVERWRITE and (update := _reset_counter(statement, write, counters)):
@@ -356,10 +369,11 @@ def _last_row_query(insert: TracedStatement, write: Write, later: Statements) ->
 
 
 def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
-    """Return the INSERT OR IGNORE that stored the id of the deleted row in another table; or None.
+    """Return the INSERT that stored the id of the deleted row in another table; or None.
 
     For example: `INSERT OR IGNORE INTO seen VALUES (7)`, then `DELETE FROM job WHERE id = 7`. A new job may
-    get the id 7, and then counts as seen. `earlier` has the call's statements before the DELETE.
+    get the id 7, and then counts as seen. Without OR IGNORE, it is an INSERT such as `INSERT INTO letter
+    (job_no) VALUES (7)`. `earlier` has the call's statements before the DELETE.
     """
     ids = {values for _, (_, values) in changed_keys(delete) if len(values) == 1}
     return next(
@@ -369,14 +383,28 @@ def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
             if statement.write
             and statement.write.kind == INSERT
             and statement.write.table != delete.table
-            and may_ignore(statement.sql)
-            and any(
-                values in ids
-                for row in (*(statement.write.rows or ()), *statement.write.existing)
-                for _, values in row
-            )
+            and (_stores(statement, ids) if may_ignore(statement.sql) else _refers_to(statement.sql, ids))
         ),
         None,
+    )
+
+
+def _stores(statement: TracedStatement, ids: Container[tuple[Any, ...]]) -> bool:
+    """Return whether an INSERT adds, or skips, a row with one of the ids as its key."""
+    assert statement.write
+    rows = (*(statement.write.rows or ()), *statement.write.existing)
+    return any(values in ids for row in rows for _, values in row)
+
+
+def _refers_to(sql: str, ids: Iterable[tuple[Any, ...]]) -> bool:
+    """Return whether an INSERT stores one of the ids in a column whose name means a reference."""
+    if not (insert := _INSERT.match(sql)):
+        return False
+    columns, values = insert[1].split(","), _VALUE.findall(insert[2])
+    numbers = {str(number) for (number,) in ids}
+    return any(
+        _REFERENCE.search(column) and value.strip() in numbers
+        for column, value in zip(columns, values, strict=False)
     )
 
 

@@ -37,7 +37,7 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
         "read-outside", "copy-of-read-outside", "guarded-by-stale-read", "maybe-guarded-by-stale-read",
         "decision-on-old-data", "mixed-view", "expired-lease", "unread-row-count", "time-in-seconds",
         "last-row", "reused-id", "followed-id", "offset-pages", "null-in-conflict-key",
-        "skipped-trigger", "shared-staging", "text-time", "null-twin", "mixed-times",
+        "skipped-trigger", "shared-staging", "text-time", "null-twin", "mixed-times", "kept-id",
         "second-save",
         "passed-over", "connection-mixed", "connection-forked",
     ),

@@ -16,12 +16,13 @@ from sqlstress.races.suspicions import (
     DEFERRED,
     FORKED,
     FROM_MEMORY,
+    IF_FAILED,
+    KEPT_ID,
     LOST_DATA,
     MIXED,
     NEEDLESS_LOCK,
     NO_RACE,
     NOTES_ONLY,
-    NULL_TWIN,
     OLD_VALUE,
 )
 from sqlstress.report.results import Sighting
@@ -30,7 +31,7 @@ from sqlstress.user_work import ALONE, BETWEEN, HALF, IN_TURN, INTERLEAVING, NOT
 from sqlstress.user_work.failure_records import user_checks
 from sqlstress.user_work.failures_view import is_survived, refused_upgrades
 
-CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, NULL_TWIN, NEEDLESS_LOCK, *NOTES_ONLY)
+CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, *IF_FAILED, NEEDLESS_LOCK, *NOTES_ONLY)
 """Kinds of suspicions (possible races) that the text report shows."""
 _MAX_TRAIT_CHARS = 120
 MAX_SUSPICIONS = 3
@@ -76,11 +77,12 @@ def _suspicions_to_show(group: Group) -> Sequence[Sighting]:
     """Return the suspicions that the report shows, those that can lose data first."""
     refused = refused_upgrades(group)
     failed = any(check.status == "failed" for check in user_checks(group))
+    failed |= any(True for _ in sightings(group, INTERLEAVING))
     suspicions = [
         suspicion
         for suspicion in first_suspicions(group).values()
         if suspicion.what in CODES
-        and (failed or suspicion.what != NULL_TWIN)  # Rows with NULL in a UNIQUE key may be intended.
+        and (failed or suspicion.what not in IF_FAILED)
         and not (suspicion.what == DEFERRED and suspicion.traits.get("then_at") in refused)
     ]
     return sorted(suspicions, key=lambda suspicion: suspicion.what in (NEEDLESS_LOCK, *NOTES_ONLY))
@@ -89,6 +91,10 @@ def _suspicions_to_show(group: Group) -> Sequence[Sighting]:
 def _explains(suspicion: Sighting, step: Sighting) -> bool:
     """Return whether a suspicion explains the step after which a check fails."""
     kind = suspicion.what
+    if kind == KEPT_ID and step.what in (ALONE, IN_TURN):
+        # A call of another transaction inserts the row that gets the id again.
+        table = suspicion.traits["table"]
+        return table in step.traits["first"] or table in step.traits["then"]
     if step.traits["transaction"] != suspicion.traits.get("transaction"):
         return False
     if step.what in (ALONE, IN_TURN):

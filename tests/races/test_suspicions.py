@@ -20,6 +20,7 @@ from sqlstress.races.suspicions import (
     FORKED,
     FROM_MEMORY,
     GUARDED,
+    KEPT_ID,
     MAYBE_GUARDED,
     MIXED,
     OFFSET_PAGES,
@@ -29,7 +30,7 @@ from sqlstress.races.suspicions import (
     suspicions,
 )
 from sqlstress.races.touched import searches_range
-from sqlstress.races.traced_statements import TracedStatement, Write
+from sqlstress.races.traced_statements import DELETE, INSERT, TracedStatement, Write
 from sqlstress.races.weak_checks import weak_checks
 from sqlstress.recording.callers import StackEntry
 from sqlstress.report.results import Sighting
@@ -601,6 +602,24 @@ def test_expression_that_is_saved_twice_is_suspected(
 ) -> None:
     found = [suspicion.code for suspicion in weak_checks([saved(*first), saved(*then)], set(), {})]
     assert found == [SECOND_SAVE] * is_twice
+
+
+@pytest.mark.parametrize(
+    ("sql", "reuses", "is_kept"),
+    [
+        ("INSERT INTO u (\"t_no\", text) VALUES (7, 'a, ''b'' (c)')", True, True),
+        ("INSERT INTO u (text, t_id) VALUES ('8, 7', 7)", True, True),
+        ("INSERT INTO u (t_no) VALUES (7)", False, False),
+        ("INSERT INTO u (t_no) VALUES (17)", True, False),
+        ("INSERT INTO u (id, pieces) VALUES (7, 7)", True, False),
+    ],
+    ids=["kept", "second_column", "autoincrement", "another_id", "no_reference"],
+)
+def test_id_of_a_deleted_row_in_another_table_is_suspected(sql: str, *, reuses: bool, is_kept: bool) -> None:
+    kept = write(1, Write(OTHER, INSERT), sql=sql)
+    deleted = write(1, Write(TABLE, DELETE, rows=frozenset({frozenset({(("id",), (7,))})})))
+    found = [suspicion.code for suspicion in weak_checks([kept, deleted], {TABLE} if reuses else set(), {})]
+    assert found == [KEPT_ID] * is_kept
 
 
 def pages(*offsets: int, transaction: int | None = None) -> list[list[TracedStatement]]:

@@ -432,6 +432,11 @@ def wins_by_sql(connection: sqlite3.Connection) -> None:
     connection.execute("UPDATE player SET wins = wins + 1 WHERE id = 1")
 
 
+def wins_as_rows_of_another_table(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO event (body) VALUES ('win')")
+    connection.execute("UPDATE player SET wins = (SELECT 100 + count(*) FROM event) WHERE id = 1")
+
+
 def wins_at_random(connection: sqlite3.Connection) -> None:
     connection.execute(_SET_WINS, (random.choice((9, 1, 5)),))
 
