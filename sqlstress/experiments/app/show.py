@@ -52,7 +52,9 @@ from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import Block, Column, Paragraph, shortened
 from sqlstress.show.case_table import FAILED_SHARE, Row
 from sqlstress.show.plots import Plot
+from sqlstress.sqlite_codes import BUSY
 from sqlstress.statistics.units import digits, format_duration, plural
+from sqlstress.user_work import failure_records
 from sqlstress.user_work.call_findings import (
     backup_findings,
     lock_losses,
@@ -221,6 +223,10 @@ def _time(text: str) -> str:
     return text if milliseconds is None else format_duration(milliseconds / 1000)
 
 
+def _is_busy(group: Group) -> bool:
+    return any(failure.code & 0xFF == BUSY for failure in failure_records.failures_of(group))
+
+
 def setting_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding for each unwise setting of connections to SQLite files."""
     kinds = [traits for traits, _ in _kinds(group, CONNECTION)]
@@ -237,7 +243,8 @@ def setting_findings(group: Group) -> Iterator[Finding]:
     modes = {traits.get("journal_mode") for traits in here}
     if modes & {"off", "memory"}:
         yield Finding(sentences.journal_mode, on_disk=False)
-    elif modes & {"delete", "truncate", "persist"}:
+    # DELETE is the default. Somebody has chosen the other modes, so they are only named if they do harm.
+    elif "delete" in modes or (modes & {"truncate", "persist"} and _is_busy(group)):
         yield Finding(sentences.journal_mode, on_disk=True)
     if any(traits.get("synchronous") == "off" for traits in here):
         yield Finding(sentences.synchronous_off)

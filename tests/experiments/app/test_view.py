@@ -8,7 +8,7 @@ import pytest
 
 from sqlstress.analysis.advice import advise
 from sqlstress.experiments.app import BEGINNING, CONNECTION, THREADED, UNREAD
-from sqlstress.races.suspicions import CASCADE, MIXED, NEEDLESS_LOCK, NULL_TWIN, OLD_VALUE, STALE
+from sqlstress.races.suspicions import CASCADE, IF_FAILED, KEPT_ID, MIXED, NEEDLESS_LOCK, OLD_VALUE, STALE
 from sqlstress.recording import CALL_COST
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.results import Sighting
@@ -43,6 +43,14 @@ UNWISE: dict[str, dict[str, str]] = {
     "foreign keys that are off": {"foreign_keys": "off, broken"},
     "another database": {"database": "/tmp/a.db"},
 }
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_chosen_rollback_journal_is_named_if_it_does_harm(*, is_busy: bool) -> None:
+    calm = Sighting("connection", "sqlite3", 1, "", {**TRAITS, "journal_mode": "truncate"})
+    refused = failure(5, statement="write", waited_ms="5000", longest_ms="5000")
+    codes = {finding.code for finding in advise(with_sightings(calm, *([refused] * is_busy)))}
+    assert ("journal-mode" in codes) == is_busy
 
 
 def test_share_of_a_rare_transaction_is_not_rounded_to_all() -> None:
@@ -92,7 +100,7 @@ def shows_suspicion(kind: str, *failed: str) -> bool:
 def test_suspicion_of_each_kind_is_shown_with_its_statement(kind: str) -> None:
     assert shows_suspicion(kind, UNDER)
     assert shows_suspicion(kind, AFTER)
-    assert shows_suspicion(kind) == (kind != NULL_TWIN)
+    assert shows_suspicion(kind) == (kind not in IF_FAILED)
 
 
 def texts_with_step(kind: str, at: str, suspected: str = STALE) -> dict[str, str]:
@@ -119,6 +127,8 @@ def texts_with_step(kind: str, at: str, suspected: str = STALE) -> dict[str, str
         (ALONE, "bank.py:9", MIXED, True),
         (IN_TURN, "bank.py:9", OLD_VALUE, True),
         (ALONE, "bank.py:9", OLD_VALUE, False),
+        (IN_TURN, "bank.py:9", KEPT_ID, True),
+        (BETWEEN, "bank.py:5", KEPT_ID, False),
     ],
 )
 def test_suspicion_is_the_cause_if_the_step_is_between_its_statements(
