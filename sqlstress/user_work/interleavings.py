@@ -12,8 +12,10 @@ checks after each step:
 
 A check that fails now may be due to an earlier pause: for example, a reader has passed over an event, which
 shows after the next event. Or the fault needs no pause, but is rare. So the place of the pause is confirmed:
-on a new copy, calls pause only there, and a check fails again. On a further copy, the processes make three
-times as many calls in turn, and no check fails. If there is no time for so many calls, there is no result.
+on each of two new copies, calls pause only there, and a check fails again. On a further copy, the processes
+make three times as many calls in turn, with the same share of calls of the transaction that paused, and no
+check fails. If there is no time for so many calls, there is no result. These copies are of the files as they
+were before the first pause, since some faults need more rows than the setup inserts.
 
 If a call of the second process waits for a lock of the first, it continues after the end of the first call.
 """
@@ -21,7 +23,6 @@ If a call of the second process waits for a lock of the first, it continues afte
 from __future__ import annotations
 
 import ast
-import math
 import re
 import tempfile
 import time
@@ -55,6 +56,7 @@ from sqlstress.user_work.rehearsal import (
     call_and_pause,
     call_once,
     connect,
+    content,
     one_line,
     with_limit,
     write_folder,
@@ -69,11 +71,15 @@ if TYPE_CHECKING:
 
 Statements = Sequence["TracedStatement"]
 
-ALONE_S, TURNS_S, PAUSES_S = 1.0, 0.5, 3.0
+ALONE_S, TURNS_S, PAUSES_S = 1.0, 0.5, 4.0
 """Time limits of the three parts of the search, in seconds, without the start of the processes."""
-CONFIRM_S, MAX_CONFIRMED = 1.5, 4
-"""Time limit to confirm a place of a pause, in seconds, and maximum number of places to confirm."""
-CONTROL_S, CONTROLS = 3.0, 3
+CONFIRM_S, CONFIRMATIONS, MAX_CONFIRMED = 1.5, 2, 4
+"""Time limit to confirm a place of a pause once, in seconds; confirmations per place; maximum of places."""
+LAST_S = 3.0
+"""Time limit of the last calls in turn, if no place was confirmed, in seconds."""
+SEARCH_S = 12.0
+"""Time in seconds after which no further place is confirmed."""
+CONTROL_S, CONTROLS = 6.0, 3
 """Time limit of the calls in turn that follow, in seconds, and their number.
 
 The number is a multiple of the calls that were needed to confirm the place.
@@ -81,13 +87,18 @@ The number is a multiple of the calls that were needed to confirm the place.
 CALL_S = 2.0
 """Time limit of a call, in seconds. A longer call ends the search."""
 LOCK_S = 0.1
-"""Time in seconds after which a call in the second process counts as waiting for a lock."""
+"""Time in seconds after which a call in the second process counts as waiting for a lock.
+
+The duration of the slowest call in turn is added twice.
+"""
 MAX_PAUSES = 12
 """Maximum number of places in a transaction at which calls pause."""
 DATA = "data"
 """Name of the folder with a copy of the files."""
 MAX_OTHERS = 3
 """Maximum number of calls that the second process makes at a pause."""
+MAX_IN_TURN = 2
+"""Maximum number of calls in turn that each process makes after a pause."""
 MIN_ORDERS = 10
 """Minimum number of pauses in calls of a transaction, with calls of another process, to test a suspicion."""
 _WORDS = re.compile(r"\w+")
@@ -139,9 +150,9 @@ class _Search:
         self._copies = count(1)
 
     @contextmanager
-    def _copy(self) -> Iterator[_Stage]:
+    def _copy(self, files: Files) -> Iterator[_Stage]:
         folder = self._folder / str(next(self._copies))
-        if not write_folder(self._files, folder / DATA):
+        if not write_folder(files, folder / DATA):
             raise SqlstressError("cannot copy the files.")
         stage = _Stage(self._case, folder, self._opening, self._pulse)
         try:
@@ -152,31 +163,41 @@ class _Search:
 
     def run(self) -> SearchResult:
         """Return the step after which a check fails, if it was found and confirmed."""
-        with self._copy() as first:
-            found = first.calls_of_one(ALONE_S) or first.calls_in_turn(TURNS_S)
-            if found:
+        until = time.monotonic() + SEARCH_S
+        with self._copy(self._files) as first:
+            if found := first.first_calls() or first.calls_of_one(ALONE_S) or first.calls_in_turn(TURNS_S):
                 return _result(found)
-            in_turn = first.calls
+            files = first.files()
             if not first.calls_with_pauses(first.places(), PAUSES_S):
                 return SearchResult(orders=first.orders)
         for place in [*dict.fromkeys(reversed(first.made))][:MAX_CONFIRMED]:
-            with self._copy() as again:
-                found = again.calls_with_pauses([place], CONFIRM_S)
+            if time.monotonic() > until:
+                break
+            found, calls = self._confirmed(place, files)
             if found:
-                made = in_turn if found.what != IN_TURN else 0
-                return _result(self._controlled(found, CONTROLS * again.calls - made))
-        return SearchResult()
+                return _result(self._controlled(found, place, files, CONTROLS * calls))
+        with self._copy(files) as last:
+            return _result(last.first_calls() or last.calls_in_turn(LAST_S))
 
-    def _controlled(self, found: Sighting, calls: int) -> Sighting | None:
-        """Return `found`, the step after a pause, if all checks hold in `calls` calls in turn.
+    def _confirmed(self, place: _Place, files: Files) -> tuple[Sighting | None, int]:
+        """Return the step after a pause at `place` if a check fails on each copy; and the number of calls."""
+        found, calls = None, 0
+        for _ in range(CONFIRMATIONS):
+            with self._copy(files) as again:
+                found = again.first_calls() or again.calls_with_pauses([place], CONFIRM_S)
+            calls += again.calls
+            if not found:
+                break
+        return found, calls
+
+    def _controlled(self, found: Sighting, place: _Place, files: Files, calls: int) -> Sighting | None:
+        """Return `found`, the step after a pause at `place`, if all checks hold in `calls` calls in turn.
 
         If a check fails in these calls, return that step. Return None if the time is too short for the calls,
         or if the call of `found` did not pause.
         """
-        if calls <= 0:
-            return found
-        with self._copy() as control:
-            step = control.calls_in_turn(CONTROL_S, calls)
+        with self._copy(files) as control:
+            step = control.first_calls() or control.calls_without_pause(place.transaction, CONTROL_S, calls)
             is_confirmed = control.calls >= calls and found.what != IN_TURN
             return step or (found if is_confirmed else None)
 
@@ -195,7 +216,7 @@ class _Stage:
         self._data, self._signals = folder / DATA, folder
         self._first, self._second = ChildCaller(), ChildCaller()
         self._checks = CheckRunner(case, self._data)
-        self._random = Random(f"{case.seed}:interleavings")
+        self._random = Random(f"{case.seed}:{folder.name}:interleavings")
         self.calls = 0
         """Number of calls so far."""
         self.orders = Counter[str]()
@@ -204,17 +225,21 @@ class _Stage:
         """Places of the pauses so far, and of calls that ended before the place."""
         self._pauses: dict[str, set[int]] = {}
         """Numbers of the statements before which a call can pause, by name of the transaction."""
+        self._slowest_s = 0.0
+        """Duration of the slowest call in turn, in seconds."""
         self._waits: set[_Place] = set()
         """Places at which other calls wait for a lock."""
 
     def connect(self) -> None:
         """Start the processes. Raises SqlstressError if a check fails before any call."""
-        self._checks.load()
         for number, process in enumerate((self._first, self._second)):
-            # With equal seeds, both processes would draw equal ids for new rows.
-            case: Any = SimpleNamespace(**{**vars(self._case), "seed": f"{self._case.seed}:{number}"})
-            pulse = with_limit(self._pulse, START_S, "the connection")
-            names = process.call(pulse, connect, case, self._data, self._opening)
+            # With equal seeds, processes would draw equal ids for new rows, also for rows in a later copy.
+            seed = f"{self._case.seed}:{self._signals.name}:{number}"
+            case: Any = SimpleNamespace(**{**vars(self._case), "seed": seed})
+            process.begin(connect, case, self._data, self._opening)
+        self._checks.load()
+        for process in (self._first, self._second):
+            names = process.result(with_limit(self._pulse, START_S, "the connection"))
             self._pauses = {name: set() for name in names}
         if self._checks.before(self._pulse):
             raise SqlstressError("a check fails before any call.")
@@ -224,9 +249,27 @@ class _Stage:
         self._second.end()
         self._checks.end()
 
+    def files(self) -> Files:
+        """Return the current files. Between two calls, a copy of them is a database without damage."""
+        files = content(self._data)
+        return {name: text for name, text in files.items() if not name.endswith("-shm")}
+
     def places(self) -> list[_Place]:
         """Return the places at which calls can pause, as far as the calls so far show them."""
         return [_Place(name, pause) for name, pauses in self._pauses.items() for pause in sorted(pauses)]
+
+    def first_calls(self) -> Sighting | None:
+        """Call each transaction in each process. Return the step after which a check fails, or None.
+
+        The first call of a process may be slow, and may run other statements, for example to open a
+        connection. So later calls do not pause at the places that it shows.
+        """
+        for process, kind in ((self._first, ALONE), (self._second, IN_TURN)):
+            for name in self._pauses:
+                if found := self._single_call(process, kind, name):
+                    return found
+        self._pauses = {name: set() for name in self._pauses}
+        return None
 
     def calls_of_one(self, limit_s: float) -> Sighting | None:
         """Make calls in the first process. Return the step after which a check fails, or None."""
@@ -236,17 +279,35 @@ class _Stage:
                 return found
         return None
 
-    def calls_in_turn(self, limit_s: float, most: float = math.inf) -> Sighting | None:
-        """Make at most `most` calls in both processes in turn. Return the step after which a check fails."""
+    def calls_in_turn(self, limit_s: float) -> Sighting | None:
+        """Make calls in both processes in turn. Return the step after which a check fails, or None."""
         until = time.monotonic() + limit_s
-        while time.monotonic() < until and self.calls < most:
+        while time.monotonic() < until:
             for process in (self._first, self._second):
                 if found := self._single_call(process, IN_TURN):
                     return found
         return None
 
+    def calls_without_pause(self, transaction: str, limit_s: float, most: int) -> Sighting | None:
+        """Make `most` calls in turn, with as many calls of `transaction` as if these paused.
+
+        Return the step after which a check fails; None if all checks hold, or the time is too short.
+        """
+        until = time.monotonic() + limit_s
+        while time.monotonic() < until and self.calls < most:
+            others = [(self._second, self._draw()) for _ in range(self._random.randint(1, MAX_OTHERS))]
+            calls = self._random.choice(
+                ([(self._first, transaction), *others], [*others, (self._first, transaction)])
+            )
+            for _ in range(self._random.randint(1, MAX_IN_TURN)):
+                calls += [(self._first, self._draw()), (self._second, self._draw())]
+            for process, name in calls:
+                if found := self._single_call(process, IN_TURN, name):
+                    return found
+        return None
+
     def calls_with_pauses(self, places: Sequence[_Place], limit_s: float) -> Sighting | None:
-        """Make calls that pause at `places`, each followed by calls in turn.
+        """Make calls that pause at `places`, each after and before some calls in turn.
 
         Return the last pause before a check fails; None if all checks hold.
         """
@@ -259,14 +320,15 @@ class _Stage:
                     return found
         return None
 
-    def _call(self, process: ChildCaller) -> tuple[str, Statements]:
-        """Make a random call; return the name of the transaction and the statements."""
-        name = self._random.choice([*self._pauses])
-        process.begin(call_once, name)
-        return name, self._result(process)
+    def _draw(self) -> str:
+        """Return the name of a random transaction."""
+        return self._random.choice([*self._pauses])
 
-    def _single_call(self, process: ChildCaller, kind: str) -> Sighting | None:
-        name, statements = self._call(process)
+    def _single_call(self, process: ChildCaller, kind: str, name: str = "") -> Sighting | None:
+        name, begun = name or self._draw(), time.monotonic()
+        process.begin(call_once, name)
+        statements = self._result(process)
+        self._slowest_s = max(self._slowest_s, time.monotonic() - begun)
         self._pauses[name] |= _pauses_of(statements)
         broken = self._checks.broken(self._pulse)
         return _sighting(kind, name, statements, broken) if broken else None
@@ -280,7 +342,10 @@ class _Stage:
         (self._signals / GO).touch()
         statements = self._result(self._first)
         waited = self._result(self._second) if others and place in self._waits else None
-        self.made.append(place)
+        if waited:  # During the pause, the other call came only to its first lock, so that is the pause.
+            self.made.append(_Place(others[-1], _first_lock(waited)))
+        else:
+            self.made.append(place)
         if broken:
             return _sighting(HALF, place.transaction, statements, broken, place.number)
         if not others:
@@ -288,16 +353,17 @@ class _Stage:
             return _sighting(IN_TURN, place.transaction, statements, broken) if broken else None
         self.orders[place.transaction] += 1
         if broken := self._checks.broken(self._pulse) or self._broken_in_turn():
-            if waited:  # During the pause, the other call came only to its first lock.
+            if waited:
                 pause = _first_lock(waited)
                 return _sighting(BETWEEN, others[-1], waited, broken, pause, [place.transaction])
             return _sighting(BETWEEN, place.transaction, statements, broken, place.number, others)
         return None
 
     def _broken_in_turn(self) -> list[CheckFailure]:
-        """Make a call in each process. Return the checks that fail: a pause may have a late effect."""
-        for process in (self._first, self._second):
-            self._call(process)
+        """Make calls in turn. Return the checks that fail: a pause may have a late effect."""
+        for process in (self._first, self._second) * self._random.randint(1, MAX_IN_TURN):
+            process.begin(call_once, self._draw())
+            self._result(process)
             if broken := self._checks.broken(self._pulse):
                 return broken
         return []
@@ -319,9 +385,9 @@ class _Stage:
         """Make calls in the second process, until one of them waits for a lock. Return their names."""
         others = []
         for _ in range(self._random.randint(1, MAX_OTHERS)):
-            others.append(self._random.choice([*self._pauses]))
+            others.append(self._draw())
             self._second.begin(call_once, others[-1])
-            until = time.monotonic() + LOCK_S
+            until = time.monotonic() + LOCK_S + 2 * self._slowest_s
             while not self._second.has_answered():
                 self._pulse()
                 if time.monotonic() >= until:

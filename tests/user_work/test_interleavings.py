@@ -21,12 +21,13 @@ from sqlstress.user_work.interleavings import (
     MIN_ORDERS,
     SearchResult,
     _Place,
+    _Search,
     _Stage,
     search_interleavings,
     with_orders,
 )
 from sqlstress.user_work.options import Invariant
-from sqlstress.user_work.rehearsal import content
+from sqlstress.user_work.rehearsal import Files, content, write_folder
 from tests.own_app import findings_of, line_of, measured
 
 SETUP = (
@@ -200,11 +201,13 @@ def test_pause_without_time_for_enough_calls_in_turn_is_no_result(
 def test_call_that_did_not_pause_is_no_result_unless_calls_in_turn_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def hold_in_turn(stage: _Stage, limit_s: float, most: float = 0) -> None:
-        stage.calls = 1_000_000 if most else 0
+    def hold(stage: _Stage, transaction: str, limit_s: float, most: int) -> None:
+        stage.calls = most
 
     monkeypatch.setattr(interleavings, "ALONE_S", 0.0)
-    monkeypatch.setattr(_Stage, "calls_in_turn", hold_in_turn)
+    monkeypatch.setattr(interleavings, "TURNS_S", 0.0)
+    monkeypatch.setattr(_Stage, "first_calls", lambda stage: None)
+    monkeypatch.setattr(_Stage, "calls_without_pause", hold)
     monkeypatch.setattr(_Stage, "places", lambda stage: [_Place("order", 99)])
     assert search(tmp_path, HEAD + FAILS_SOMETIMES) == SearchResult()
 
@@ -215,14 +218,36 @@ def test_damage_that_shows_after_a_later_call_is_due_to_the_pause(tmp_path: Path
     assert found.traits["first"].startswith("SELECT coalesce(max(at)")
 
 
+MANY_OTHERS = "".join(RIGHT.replace("def order", f"def other_{number}") for number in range(9))
+
+
+@pytest.mark.parametrize("others", ["", MANY_OTHERS], ids=["alone", "among_others"])
 def test_rare_fault_that_needs_no_pause_is_not_blamed_on_a_pause(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    others: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interleavings, "ALONE_S", 0.0)
     monkeypatch.setattr(interleavings, "TURNS_S", 0.0)
+    monkeypatch.setattr(_Stage, "first_calls", lambda stage: None)
     monkeypatch.setattr(_Stage, "places", lambda stage: [_Place("order", 0), _Place("order", 1)])
-    found = search(tmp_path, HEAD + FAILS_SOMETIMES).found
+    found = search(tmp_path, HEAD + FAILS_SOMETIMES + others).found
     assert found and found.what == IN_TURN
+
+
+def test_pause_is_confirmed_on_files_that_calls_have_filled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Files] = []
+
+    def keep(search: _Search, place: _Place, files: Files) -> tuple[None, int]:
+        seen.append(files)
+        return None, 0
+
+    monkeypatch.setattr(_Search, "_confirmed", keep)
+    assert search(tmp_path, HEAD + READS_BEFORE) == SearchResult()
+    folder = write_folder(seen[0], tmp_path / "copy")
+    assert folder
+    with closing(sqlite3.connect(folder / min(seen[0]))) as connection:
+        assert connection.execute("SELECT count(*) FROM log").fetchone() > (0,)
 
 
 @pytest.mark.thorough
