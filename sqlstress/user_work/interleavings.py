@@ -167,7 +167,7 @@ class _Search:
         with self._copy(self._files) as first:
             if found := first.first_calls() or first.calls_of_one(ALONE_S) or first.calls_in_turn(TURNS_S):
                 return _result(found)
-            files = first.files()
+            files = first.files() or self._files
             if not first.calls_with_pauses(first.places(), PAUSES_S):
                 return SearchResult(orders=first.orders)
         for place in [*dict.fromkeys(reversed(first.made))][:MAX_CONFIRMED]:
@@ -198,7 +198,7 @@ class _Search:
         """
         with self._copy(files) as control:
             step = control.first_calls() or control.calls_without_pause(place.transaction, CONTROL_S, calls)
-            is_confirmed = control.calls >= calls and found.what != IN_TURN
+            is_confirmed = control.calls >= calls and found.what in (HALF, BETWEEN)
             return step or (found if is_confirmed else None)
 
 
@@ -250,7 +250,7 @@ class _Stage:
         self._checks.end()
 
     def files(self) -> Files:
-        """Return the current files. Between two calls, a copy of them is a database without damage."""
+        """Return the current files; empty if they are large. Between two calls, a copy of them is sound."""
         files = content(self._data)
         return {name: text for name, text in files.items() if not name.endswith("-shm")}
 
