@@ -1393,6 +1393,7 @@ def long_hold(
     outside: float,
     at: str | None = None,
     began_at: str | None = None,
+    last: str = "",
     work: str = "",
 ) -> str:
     where = f" ({at})" if at else f" (transaction begun at {began_at})" if began_at else ""
@@ -1416,10 +1417,11 @@ def long_hold(
             f"{format_duration(seconds)} ({plural(count, 'time')}).{scan} No other connection could write "
             "meanwhile: create an index, or change fewer rows at once."
         )
+    most = f", mostly after {last}" if last else ""
     return (
         f"{statement}{where} held the write lock for up to {format_duration(seconds)} "
-        f"({plural(count, 'time')}), {percent(outside)} of it outside of SQLite. No other connection could "
-        "write meanwhile: do that work before this statement, or after COMMIT."
+        f"({plural(count, 'time')}), {percent(outside)} of it outside of SQLite{most}. No other connection "
+        "could write meanwhile: do that work before this statement, or after COMMIT."
     )
 
 

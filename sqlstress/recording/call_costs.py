@@ -100,6 +100,8 @@ class Hold(NamedTuple):
     seconds: float
     outside_s: float
     """Part of the hold outside of SQLite, that is between two statements, in seconds."""
+    last: str = ""
+    """Statement after which the longest time outside of SQLite began; empty if it is `sql`."""
 
 
 def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | None:
@@ -120,8 +122,12 @@ def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | 
         held = held[1:]
         *_, held_s, _ = held[0]
     *_, last_end_s = steps[-1]
-    outside_s = sum(max(0.0, then[3] - before[4]) for before, then in pairwise(held))
-    return Hold(steps[first][0], last_end_s - held_s, outside_s)
+    gaps = [(max(0.0, then[3] - before[4]), before) for before, then in pairwise(held)]
+    outside_s = sum(seconds for seconds, _ in gaps)
+    _, longest = max(gaps, key=lambda gap: gap[0], default=(0.0, held[0]))
+    return Hold(
+        steps[first][0], last_end_s - held_s, outside_s, "" if longest is steps[first] else longest[0]
+    )
 
 
 class LongHolds:
@@ -160,11 +166,13 @@ class LongHolds:
         elapsed_s = perf_counter() - self._began_s
         records: list[PlainObservation] = []
         for (sql, at, began_at, work), holds in self._kinds.items():
-            held_s, outside_s = (sum(values) for values in zip(*(hold[1:] for hold in holds), strict=True))
+            held_s, outside_s = sum(hold.seconds for hold in holds), sum(hold.outside_s for hold in holds)
+            longest = max(holds, key=lambda hold: hold.seconds)
             traits = {
                 "at": at,
                 "began_at": began_at,
-                "seconds": f"{max(hold.seconds for hold in holds):.3g}",
+                "seconds": f"{longest.seconds:.3g}",
+                "last": short_sql(longest.last),
                 "outside": f"{outside_s / held_s:.3g}",
                 "share": f"{outside_s / elapsed_s:.3g}",
                 "calls": str(calls),

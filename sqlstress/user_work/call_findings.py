@@ -227,6 +227,7 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
             outside=outside,
             at=known["at"],
             began_at=known["began_at"],
+            last=shortened(longest.traits.get("last", ""), 60),
             work=work,
         )
 

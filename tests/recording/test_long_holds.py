@@ -197,10 +197,20 @@ def test_time_of_statements_is_not_outside_of_sqlite() -> None:
     assert hold_of(steps[:1]) is None
 
 
+def test_statement_before_the_longest_time_outside_of_sqlite_is_recorded() -> None:
+    steps: list[TimedStep] = [
+        ("BEGIN IMMEDIATE", False, None, 0.0, 1.0),
+        ("SELECT 1", True, None, 1.0, 2.0),
+        (INSERT, True, None, 5.0, 6.0),
+        ("COMMIT", True, None, 7.0, 8.0),
+    ]
+    assert hold_of(steps) == Hold("BEGIN IMMEDIATE", 7.0, 4.0, "SELECT 1")
+
+
 def test_wait_of_a_begin_whose_end_is_unknown_is_no_hold() -> None:
     steps = [("BEGIN IMMEDIATE", False, None, 1.0, 1.0), (INSERT, True, None, 5.0, 6.0)]
     commit = ("COMMIT", True, None, 6.5, 7.0)
-    assert hold_of([*steps, commit]) == Hold("BEGIN IMMEDIATE", 2.0, 0.5)
+    assert hold_of([*steps, commit]) == Hold("BEGIN IMMEDIATE", 2.0, 0.5, INSERT)
 
 
 # Writes with RETURNING whose rows are not all fetched.
