@@ -850,6 +850,12 @@ def repeated_transaction(
             "The transaction was still open, so the writes were done twice. ROLLBACK before you repeat, or "
             "repeat only COMMIT."
         )
+    if after == "BEGIN":
+        return (
+            f"{plural(count, 'call')} of {call} committed {committed}, SQLite refused the next BEGIN{where}, "
+            "and the call ran both transactions again: the first was done twice. Put both into one "
+            "transaction, or repeat only the second."
+        )
     if after == "ROLLBACK":
         return (
             f"{plural(count, 'call')} of {call} ran ROLLBACK after a refused write{where}, went on, and "

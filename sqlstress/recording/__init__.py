@@ -40,10 +40,11 @@ NO_EFFECT = "PRAGMA without effect"
 """Report topic: PRAGMAs that SQLite ignored, and COMMIT or ROLLBACK without an open transaction."""
 REPEATED = "repeated transactions"
 """Report topic: calls that may have done work twice, because they went on after a refused write."""
-AFTER_COMMIT, ROLLED_BACK, CAUGHT = "COMMIT", "ROLLBACK", "error"
+AFTER_COMMIT, AFTER_BEGIN, ROLLED_BACK, CAUGHT = "COMMIT", "BEGIN", "ROLLBACK", "error"
 """Values of the fact "after" in observations of REPEATED.
 
-AFTER_COMMIT: after a refused COMMIT, the call wrote again. ROLLED_BACK: a ROLLBACK undid several writes, and
+AFTER_COMMIT: after a refused COMMIT, the call wrote again. AFTER_BEGIN: after a refused BEGIN, the call ran
+the transaction again that it had committed before. ROLLED_BACK: a ROLLBACK undid several writes, and
 the call committed only some of them again, perhaps because it repeated only a part of its work. CAUGHT: the
 call committed the writes that came before the refused write in the same transaction.
 """

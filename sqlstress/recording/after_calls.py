@@ -13,6 +13,7 @@ from threading import get_ident
 from time import perf_counter
 
 from sqlstress.recording import (
+    AFTER_BEGIN,
     AFTER_COMMIT,
     CAUGHT,
     CONNECT,
@@ -215,8 +216,8 @@ class RefusedWrites:
         self._refused = Counter[tuple[str, str, str]]()
         """Number of refused writes of the current call after which the call may do work twice.
 
-        A key has the line of the refused write, that of an earlier write that stays committed, and
-        AFTER_COMMIT, ROLLED_BACK or CAUGHT; the last two may be "".
+        A key has the line of the refused statement, that of an earlier write that stays committed (with
+        AFTER_BEGIN: its SQL), and AFTER_COMMIT, AFTER_BEGIN, ROLLED_BACK or CAUGHT; the last two may be "".
         """
         self._unfinished: list[tuple[History, TimedStep, str, str]] = []
         """Refused writes of the current call in transactions that had already written.
@@ -272,7 +273,7 @@ class RefusedWrites:
         self._open_commits.clear()
         for history, step, at in self._begins:
             if write := history.write_repeated_after(step):
-                self._refused[at, short_sql(write), ""] += 1
+                self._refused[at, short_sql(write), AFTER_BEGIN] += 1
         self._begins.clear()
         if self._busy:
             self._note_busy(call, histories, returned=returned)

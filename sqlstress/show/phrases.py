@@ -49,7 +49,7 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
     ("long-hold", "work"): ("", "SCAN account", "unfetched rows", "checkpoint"),
     ("long-write", "activity"): ("waits", "computes"),
-    ("repeated-transaction", "after"): ("", "COMMIT", "ROLLBACK", "error"),
+    ("repeated-transaction", "after"): ("", "COMMIT", "BEGIN", "ROLLBACK", "error"),
     ("open-statement", "blob"): ("read", "write"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip

@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy
 
 from sqlstress.recording import (
+    AFTER_BEGIN,
     CALL_COST,
     CAUGHT,
     FAILED_STATEMENT,
@@ -158,8 +159,12 @@ def test_committed_transaction_that_is_repeated_after_a_refused_begin_is_found(
         other.execute("COMMIT")
         for writes in after:
             run_all(connection, ["BEGIN IMMEDIATE", *writes, "COMMIT"])
-    found = [traits["committed"] for topic, *_, traits in recorder.records() if topic == REPEATED]
-    assert found == ["INSERT INTO t VALUES (N)"] * is_twice
+    found = [
+        (traits["committed"], traits["after"])
+        for topic, *_, traits in recorder.records()
+        if topic == REPEATED
+    ]
+    assert found == [("INSERT INTO t VALUES (N)", AFTER_BEGIN)] * is_twice
 
 
 @pytest.mark.parametrize("again", [False, True])
