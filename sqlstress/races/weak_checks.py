@@ -372,8 +372,9 @@ def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
     """Return the INSERT that stored the id of the deleted row in another table; or None.
 
     For example: `INSERT OR IGNORE INTO seen VALUES (7)`, then `DELETE FROM job WHERE id = 7`. A new job may
-    get the id 7, and then counts as seen. Without OR IGNORE, it is an INSERT such as `INSERT INTO letter
-    (job_no) VALUES (7)`. `earlier` has the call's statements before the DELETE.
+    get the id 7, and then counts as seen. An INSERT without OR IGNORE must store the id in a column whose
+    name means a reference: `INSERT INTO letter (job_no) VALUES (7)`. `earlier` has the call's statements
+    before the DELETE.
     """
     ids = {values for _, (_, values) in changed_keys(delete) if len(values) == 1}
     return next(

@@ -41,7 +41,7 @@ NO_EFFECT = "PRAGMA without effect"
 REPEATED = "repeated transactions"
 """Report topic: calls that may have done work twice, because they went on after a refused write."""
 AFTER_COMMIT, AFTER_BEGIN, ROLLED_BACK, CAUGHT = "COMMIT", "BEGIN", "ROLLBACK", "error"
-"""Values of the fact "after" in observations of REPEATED.
+"""Values of the fact "after" in observations of REPEATED: the way in which the call went on.
 
 AFTER_COMMIT: after a refused COMMIT, the call wrote again. AFTER_BEGIN: after a refused BEGIN, the call ran
 the transaction again that it had committed before. ROLLED_BACK: a ROLLBACK undid several writes, and

@@ -101,7 +101,7 @@ class Hold(NamedTuple):
     outside_s: float
     """Part of the hold outside of SQLite, that is between two statements, in seconds."""
     last: str = ""
-    """Statement after which the longest time outside of SQLite began; empty if it is `sql`."""
+    """Statement before the longest time without a running statement; empty if it took the lock."""
 
 
 def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | None:

@@ -685,7 +685,7 @@ def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refuse
 
 
 def _is_rolled_back(code: int, history: History) -> bool:
-    """Return whether a violated constraint, and no other thread, has ended the connection's transaction."""
+    """Return whether a violated constraint has ended the transaction; False if another thread may have."""
     is_over = code & 0xFF == CONSTRAINT and not is_in_transaction(history.connection())
     return is_over and not history.is_shared
 

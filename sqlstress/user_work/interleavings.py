@@ -6,9 +6,10 @@ checks after each step:
 
 1. A single process makes calls. If a check fails after a call, the fault is no race.
 2. Two processes make calls in turn. If a check fails after a call, the fault needs no overlap of calls.
-3. The first process pauses in a call, before one of its statements. If a check fails during the pause, other
-   processes see work that is half done. Otherwise the second process makes calls during the pause. If a check
-   fails after the first process has ended its call, the call is not safe from other calls at this place.
+3. The first process pauses in a call, before one of its statements. If a check fails during the pause, and
+   holds again after the call, other processes see work that is half done. Otherwise the second process makes
+   calls during the pause. If a check fails after the first process has ended its call, the call is not safe
+   from other calls at this place.
 
 A check that fails now may be due to an earlier pause: for example, a reader has passed over an event, which
 shows after the next event. Or the fault needs no pause, but is rare. So the place of the pause is confirmed:
@@ -76,7 +77,7 @@ ALONE_S, TURNS_S, PAUSES_S = 1.0, 0.5, 4.0
 CONFIRM_S, CONFIRMATIONS, MAX_CONFIRMED = 1.5, 2, 4
 """Time limit to confirm a place of a pause once, in seconds; confirmations per place; maximum of places."""
 LAST_S = 3.0
-"""Time limit of the last calls in turn, if no place was confirmed, in seconds."""
+"""Time limit, in seconds, of the calls in turn that end a search in which no pause was confirmed."""
 SEARCH_S = 12.0
 """Time in seconds after which no further place is confirmed."""
 CONTROL_S, CONTROLS = 6.0, 3
@@ -168,8 +169,9 @@ class _Search:
             if found := first.first_calls() or first.calls_of_one(ALONE_S) or first.calls_in_turn(TURNS_S):
                 return _result(found)
             files = first.files() or self._files
-            if not first.calls_with_pauses(first.places(), PAUSES_S):
-                return SearchResult(orders=first.orders)
+            found = first.calls_with_pauses(first.places(), PAUSES_S)
+            if not found or found.what == HALF:
+                return _result(found) if found else SearchResult(orders=first.orders)
         for place in [*dict.fromkeys(reversed(first.made))][:MAX_CONFIRMED]:
             if time.monotonic() > until:
                 break
@@ -180,7 +182,10 @@ class _Search:
             return _result(last.first_calls() or last.calls_in_turn(LAST_S))
 
     def _confirmed(self, place: _Place, files: Files) -> tuple[Sighting | None, int]:
-        """Return the step after a pause at `place` if a check fails on each copy; and the number of calls."""
+        """Return the step after a pause at `place`, and the number of calls that were made to see it.
+
+        The step is None unless a check fails on each of CONFIRMATIONS new copies of `files`.
+        """
         found, calls = None, 0
         for _ in range(CONFIRMATIONS):
             with self._copy(files) as again:
@@ -194,11 +199,13 @@ class _Search:
         """Return `found`, the step after a pause at `place`, if all checks hold in `calls` calls in turn.
 
         If a check fails in these calls, return that step. Return None if the time is too short for the calls,
-        or if the call of `found` did not pause.
+        or if `found` is a step without pause.
         """
+        if found.what == HALF:
+            return found
         with self._copy(files) as control:
             step = control.first_calls() or control.calls_without_pause(place.transaction, CONTROL_S, calls)
-            is_confirmed = control.calls >= calls and found.what in (HALF, BETWEEN)
+            is_confirmed = control.calls >= calls and found.what == BETWEEN
             return step or (found if is_confirmed else None)
 
 
@@ -233,7 +240,8 @@ class _Stage:
     def connect(self) -> None:
         """Start the processes. Raises SqlstressError if a check fails before any call."""
         for number, process in enumerate((self._first, self._second)):
-            # With equal seeds, processes would draw equal ids for new rows, also for rows in a later copy.
+            # With equal seeds, processes would draw equal ids for new rows. The copies differ, too, because
+            # a copy may begin with rows that calls on another copy have inserted.
             seed = f"{self._case.seed}:{self._signals.name}:{number}"
             case: Any = SimpleNamespace(**{**vars(self._case), "seed": seed})
             process.begin(connect, case, self._data, self._opening)
@@ -250,7 +258,10 @@ class _Stage:
         self._checks.end()
 
     def files(self) -> Files:
-        """Return the current files; empty if they are large. Between two calls, a copy of them is sound."""
+        """Return the files with their current content; empty if they are too large for copies in memory.
+
+        Call it between two calls of the user's transactions, when no process writes.
+        """
         files = content(self._data)
         return {name: text for name, text in files.items() if not name.endswith("-shm")}
 
@@ -289,9 +300,10 @@ class _Stage:
         return None
 
     def calls_without_pause(self, transaction: str, limit_s: float, most: int) -> Sighting | None:
-        """Make `most` calls in turn, with as many calls of `transaction` as if these paused.
+        """Make `most` calls in turn, in the mixture of `calls_with_pauses`, but without any pause.
 
-        Return the step after which a check fails; None if all checks hold, or the time is too short.
+        The calls of `transaction` are as frequent as they are if they pause. Return the step after which a
+        check fails; None if all checks hold, or the time is too short.
         """
         until = time.monotonic() + limit_s
         while time.monotonic() < until and self.calls < most:
@@ -307,7 +319,7 @@ class _Stage:
         return None
 
     def calls_with_pauses(self, places: Sequence[_Place], limit_s: float) -> Sighting | None:
-        """Make calls that pause at `places`, each after and before some calls in turn.
+        """Make calls that pause at `places`, in random order, and after each of them some calls in turn.
 
         Return the last pause before a check fails; None if all checks hold.
         """
@@ -342,11 +354,13 @@ class _Stage:
         (self._signals / GO).touch()
         statements = self._result(self._first)
         waited = self._result(self._second) if others and place in self._waits else None
-        if waited:  # During the pause, the other call came only to its first lock, so that is the pause.
+        if waited:  # The other call waited at its first lock, so record this as the place of the pause.
             self.made.append(_Place(others[-1], _first_lock(waited)))
         else:
             self.made.append(place)
         if broken:
+            if self._checks.broken(self._pulse):
+                return _sighting(IN_TURN, place.transaction, statements, broken)
             return _sighting(HALF, place.transaction, statements, broken, place.number)
         if not others:
             broken = self._checks.broken(self._pulse)
@@ -360,7 +374,7 @@ class _Stage:
         return None
 
     def _broken_in_turn(self) -> list[CheckFailure]:
-        """Make calls in turn. Return the checks that fail: a pause may have a late effect."""
+        """Make calls in turn after a pause, which may have a late effect. Return the checks that fail."""
         for process in (self._first, self._second) * self._random.randint(1, MAX_IN_TURN):
             process.begin(call_once, self._draw())
             self._result(process)

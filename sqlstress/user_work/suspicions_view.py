@@ -92,7 +92,7 @@ def _explains(suspicion: Sighting, step: Sighting) -> bool:
     """Return whether a suspicion explains the step after which a check fails."""
     kind = suspicion.what
     if kind == KEPT_ID and step.what in (ALONE, IN_TURN):
-        # A call of another transaction inserts the row that gets the id again.
+        # The check may fail after a call of another transaction, which inserts a row that gets the old id.
         table = suspicion.traits["table"]
         return table in step.traits["first"] or table in step.traits["then"]
     if step.traits["transaction"] != suspicion.traits.get("transaction"):

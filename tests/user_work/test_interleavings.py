@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -218,18 +219,48 @@ def test_damage_that_shows_after_a_later_call_is_due_to_the_pause(tmp_path: Path
     assert found.traits["first"].startswith("SELECT coalesce(max(at)")
 
 
-MANY_OTHERS = "".join(RIGHT.replace("def order", f"def other_{number}") for number in range(9))
+def test_calls_without_pause_have_the_share_of_calls_with_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = []
+
+    def note(stage: _Stage, process: object, kind: str, name: str) -> None:
+        names.append(name)
+        stage.calls += 1
+
+    stage = object.__new__(_Stage)
+    others = [f"other {number}" for number in range(99)]
+    vars(stage).update(calls=0, _first=1, _second=2, _random=Random(1))
+    vars(stage)["_pauses"] = dict.fromkeys(["order", *others], set[int]())
+    monkeypatch.setattr(_Stage, "_single_call", note)
+    stage.calls_without_pause("order", 60.0, 2000)
+    longest = 1 + interleavings.MAX_OTHERS + 2 * interleavings.MAX_IN_TURN
+    assert 1 / longest < names.count("order") / len(names) < 1 / 3
 
 
-@pytest.mark.parametrize("others", ["", MANY_OTHERS], ids=["alone", "among_others"])
 def test_rare_fault_that_needs_no_pause_is_not_blamed_on_a_pause(
-    others: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interleavings, "ALONE_S", 0.0)
     monkeypatch.setattr(interleavings, "TURNS_S", 0.0)
     monkeypatch.setattr(_Stage, "first_calls", lambda stage: None)
     monkeypatch.setattr(_Stage, "places", lambda stage: [_Place("order", 0), _Place("order", 1)])
-    found = search(tmp_path, HEAD + FAILS_SOMETIMES + others).found
+    found = search(tmp_path, HEAD + FAILS_SOMETIMES).found
+    assert found and found.what == IN_TURN
+
+
+def test_damage_that_lasts_is_no_half_done_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interleavings, "ALONE_S", 0.0)
+    monkeypatch.setattr(interleavings, "TURNS_S", 0.0)
+    monkeypatch.setattr(_Stage, "first_calls", lambda stage: None)
+    monkeypatch.setattr(_Stage, "places", lambda stage: [_Place("order", 1)])
+    found = search(
+        tmp_path,
+        f"""{HEAD}
+@transaction
+def order(c):
+    c.execute("UPDATE t SET n = n + 1")
+    c.execute("SELECT 1").fetchall()
+""",
+    ).found
     assert found and found.what == IN_TURN
 
 
