@@ -229,7 +229,7 @@ def test_calls_without_pause_have_the_share_of_calls_with_pauses(monkeypatch: py
     stage = object.__new__(_Stage)
     others = [f"other {number}" for number in range(99)]
     vars(stage).update(calls=0, _first=1, _second=2, _random=Random(1))
-    vars(stage)["_pauses"] = dict.fromkeys(["order", *others], set[int]())
+    vars(stage)["_pauses"] = {name: set[int]() for name in ("order", *others)}
     monkeypatch.setattr(_Stage, "_single_call", note)
     stage.calls_without_pause("order", 60.0, 2000)
     longest = 1 + interleavings.MAX_OTHERS + 2 * interleavings.MAX_IN_TURN
