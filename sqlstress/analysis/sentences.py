@@ -506,13 +506,15 @@ def breaking_step(
     others: str = "",
     first: TracedStep | None = None,
     then: TracedStep | None = None,
+    committed_at: str = "",
 ) -> str:
-    """Return a sentence on the step, in an order of calls that sqlstress made, after which a check fails.
+    """Return a sentence on the step after which a check fails, in an order of calls that sqlstress made.
 
     - kind: "alone" (calls of a single process), "in turn" (of two processes), "half" (a pause within a call
       of `transaction`) or "between" (calls of another process, during such a pause)
     - others: the calls of the other process, such as "sell, restock"
     - first, then: the statements before and after the pause; without a pause, the first and last statement
+    - committed_at: line of the COMMIT before the pause, or empty
     """
     steps = [_step(step) for step in (first, then) if step]
     if kind in ("alone", "in turn"):
@@ -526,9 +528,10 @@ def breaking_step(
     place = f"between {' and '.join(steps)}" if first and then else f"after {steps[0]}" if first else ""
     place = place or f"before {''.join(steps) or 'its first statement'}"
     if kind == "half":
+        too_early = f" COMMIT at {committed_at} comes too early." if committed_at else ""
         return (
-            f"Cause: {transaction} shows work that is half done. {place.capitalize()}, {check} fails for "
-            "other processes. Put all writes of the call into one transaction."
+            f"Cause: {transaction} shows work that is half done. {place[0].upper()}{place[1:]}, {check} "
+            f"fails for other processes.{too_early} Put all writes of the call into one transaction."
         )
     others = others or transaction
     tried = f"sqlstress let another process run {others} {place}, and then {check} failed."
@@ -674,8 +677,8 @@ _SUSPICIONS = {
         "Peewee, get the object again. Or let SQLite compute it: SET n = n + 1."
     ),
     "lock-without-write": (
-        "{name} takes the write lock, but only reads. {steps} All writers wait for it. Begin transactions "
-        "that only read with BEGIN, which takes no write lock."
+        "{name} took the write lock and only read, in all calls that were examined. {steps} All writers wait "
+        "for it. If it never writes, begin it with BEGIN, which takes no write lock."
     ),
     "unread-rows": (
         "{cause} of lost rows: {name} reads rows of {table}, and then deletes or marks all rows that match. "
@@ -1401,6 +1404,7 @@ def long_hold(
     began_at: str | None = None,
     last: str = "",
     work: str = "",
+    condition: str = "",
 ) -> str:
     where = f" ({at})" if at else f" (transaction begun at {began_at})" if began_at else ""
     if work == "unfetched rows":
@@ -1418,10 +1422,16 @@ def long_hold(
         )
     if work:
         scan = f" Its plan has {work}." if work.startswith("SCAN") else ""
+        index = {
+            "LIKE": "LIKE ignores case, so it uses only an index with COLLATE NOCASE: create this, or use "
+            "GLOB.",
+            "function": "A condition on a function, such as lower(name), uses only an index on the same "
+            "expression: create this, or compare the column itself.",
+        }.get(condition, "Create an index for its condition, or change fewer rows at once.")
         return (
             f"{statement}{where} kept the write lock while SQLite computed for up to "
             f"{format_duration(seconds)} ({plural(count, 'time')}).{scan} No other connection could write "
-            "meanwhile: create an index, or change fewer rows at once."
+            f"meanwhile. {index}"
         )
     most = f", mostly after {last}" if last else ""
     return (

@@ -48,6 +48,7 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("breaking-step", "kind"): ("between", "half", "alone", "in turn"),
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
     ("long-hold", "work"): ("", "SCAN account", "unfetched rows", "checkpoint"),
+    ("long-hold", "condition"): ("", "LIKE", "function"),
     ("long-write", "activity"): ("waits", "computes"),
     ("repeated-transaction", "after"): ("", "COMMIT", "BEGIN", "ROLLBACK", "error"),
     ("open-statement", "blob"): ("read", "write"),

@@ -61,6 +61,12 @@ MIN_HOLDS: number of long holds. MIN_HOLD_SHARE: share of the process's run time
 SQLite, or in a slow write, while it held the lock. MIN_OUTSIDE: share of the holds' time outside of SQLite;
 does not apply to slow writes.
 """
+_FUNCTION = re.compile(
+    r"\b(lower|upper|trim|substr|date|datetime|strftime|coalesce|ifnull|cast|abs|json_extract)\s*"
+    r"\([^()?]*\) *[=<>]",
+    re.IGNORECASE,
+)
+"""Pattern of a comparison of a function of a column, such as `lower(name) = ?`."""
 MIN_HOLDS_OF_CALLS, LARGE_HOLD_SHARE = 0.01, 0.3
 """Minimum share of calls with a long hold; does not apply from a share LARGE_HOLD_SHARE of run time on."""
 
@@ -185,6 +191,14 @@ def _scans(sighting: Sighting) -> bool:
     return sighting.traits.get("work", "").startswith("SCAN")
 
 
+def _condition_without_index(sql: str) -> str:
+    """Return "LIKE" or "function" if a write has such a condition, which a plain index does not serve."""
+    where = re.split(r"\bwhere\b", sql, maxsplit=1, flags=re.IGNORECASE)[-1]
+    if re.search(r"\blike\b", where, re.IGNORECASE):
+        return "LIKE"
+    return "function" if _FUNCTION.search(where) else ""
+
+
 def own_hold_findings(group: Group) -> Iterator[Finding]:
     """Yield findings on transactions of the user's own code that held the write lock for long.
 
@@ -229,6 +243,7 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
             began_at=known["began_at"],
             last=shortened(longest.traits.get("last", ""), 60),
             work=work,
+            condition=_condition_without_index(sql) if work.startswith("SCAN") else "",
         )
 
 

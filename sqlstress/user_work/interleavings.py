@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlstress.engine.pool import to_namespace
 from sqlstress.errors import Interrupted, SqlstressError
 from sqlstress.races.suspicions import LOST_DATA
-from sqlstress.recording.failures import takes_write_lock
+from sqlstress.recording.failures import statement_kind, takes_write_lock
 from sqlstress.report.results import Sighting
 from sqlstress.system.processes import ChildCaller
 from sqlstress.target import target_name
@@ -436,6 +436,7 @@ def _sighting(
     else:
         first = next(filter(_counts, reversed(statements[:pause])), None)
         then = next(filter(_counts, statements[pause:]), None)
+    ends = [statement for statement in statements[:pause] if statement_kind(statement.sql) == "commit"]
     return Sighting(
         INTERLEAVING,
         kind,
@@ -449,6 +450,7 @@ def _sighting(
             "first_at": first.at if first else "",
             "then": one_line(then.sql) if then else "",
             "then_at": then.at if then else "",
+            "committed_at": ends[-1].at if ends and kind == HALF else "",
         },
     )
 

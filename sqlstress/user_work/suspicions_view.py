@@ -127,6 +127,7 @@ def _step_finding(step: Sighting) -> Finding:
         others=_trait(step, "others"),
         first=first if first.statement else None,
         then=then if then.statement else None,
+        committed_at=_trait(step, "committed_at"),
     )
 
 

@@ -247,6 +247,22 @@ def test_rare_fault_that_needs_no_pause_is_not_blamed_on_a_pause(
     assert found and found.what == IN_TURN
 
 
+EARLY_COMMIT = """
+@transaction
+def order(c):
+    c.execute("BEGIN")
+    c.execute("UPDATE t SET n = n + 1")
+    c.commit()
+    c.execute("INSERT INTO log VALUES (1)")
+"""
+
+
+def test_commit_within_the_work_is_named(tmp_path: Path) -> None:
+    found = search(tmp_path, HEAD + EARLY_COMMIT).found
+    assert found and found.what == HALF
+    assert found.traits["committed_at"] == f"own.py:{line_of(HEAD + EARLY_COMMIT, '    c.commit')}"
+
+
 def test_damage_that_lasts_is_no_half_done_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interleavings, "ALONE_S", 0.0)
     monkeypatch.setattr(interleavings, "TURNS_S", 0.0)

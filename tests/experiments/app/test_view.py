@@ -181,6 +181,21 @@ def test_short_scans_are_named_only_if_they_fill_the_time_of_the_longer_window(
 
 
 @pytest.mark.parametrize(
+    ("sql", "cure"),
+    [
+        ("UPDATE t SET n = ? WHERE name LIKE ?", "COLLATE NOCASE"),
+        ("UPDATE t SET n = ? WHERE lower(name) = ?", "an index on the same expression"),
+        ("UPDATE t SET n = lower(?) WHERE name = lower(?)", "Create an index for its condition"),
+    ],
+)
+def test_cure_of_a_scan_serves_its_condition(sql: str, cure: str) -> None:
+    traits = {"at": "a.py:1", "began_at": "", "seconds": "0.3", "outside": "0", "share": "0.5"}
+    scan = Sighting("long hold", sql, 6, "", {**traits, "work": "SCAN t"})
+    (text,) = (found.text for found in advise(with_sightings(scan)) if found.code == "long-hold")
+    assert cure in text
+
+
+@pytest.mark.parametrize(
     ("calls", "share", "is_named"), [(600, 0.1, True), (601, 0.1, False), (601, 0.3, True), (10, 0.04, False)]
 )
 def test_rare_long_holds_are_named_only_if_they_take_much_time(
