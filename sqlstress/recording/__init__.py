@@ -62,11 +62,12 @@ UNCLOSED = "unclosed connections"
 """Report topic: lines of code that opened connections and left them open."""
 LONG_HOLD = "long hold"
 """Report topic: transactions that held the write lock for a long time."""
-MIN_HOLD_S, LONG_HOLD_S = 0.02, 0.1
+MIN_HOLD_S, LONG_HOLD_S, SLOW_WRITE_S = 0.02, 0.1, 0.01
 """Minimum times for which a transaction holds the write lock, in seconds.
 
 A hold of MIN_HOLD_S or longer is recorded. The report shows holds of LONG_HOLD_S or longer, and shorter
-recorded holds only if another transaction waited until its busy timeout.
+recorded holds only if they fill the time, or if another transaction waited until its busy timeout. A single
+write that computes for SLOW_WRITE_S or longer is recorded, too.
 """
 LOCK_ORDER = "lock order"
 """Report topic: calls that waited for the lock of a file while they held the lock of another file."""

@@ -136,8 +136,8 @@ class LongHolds:
     def __init__(self) -> None:
         self._began_s = perf_counter()
         self._kinds: dict[tuple[str, str, str, str], list[Hold]] = {}
-        self._slow: dict[tuple[str, str, str], list[float]] = {}
-        """CPU times of slow writes in seconds, by statement, line and table scan ("" if unknown or none)."""
+        self._slow: dict[tuple[str, str, str, str], list[float]] = {}
+        """CPU times of slow writes in seconds, by statement, its line, the line of BEGIN, and table scan."""
 
     def add(self, hold: Hold, at: str, began_at: str = "", work: str = "") -> None:
         """Add a long hold of the write lock by a transaction.
@@ -150,9 +150,12 @@ class LongHolds:
         if kind in self._kinds or len(self._kinds) < MAX_KINDS:
             self._kinds.setdefault(kind, []).append(hold)
 
-    def add_slow(self, sql: str, at: str, seconds: float, scan: str) -> None:
-        """Add a slow write with its CPU time, and a table scan in its query plan, such as "SCAN t", or ""."""
-        kind = (short_sql(sql), at, scan)
+    def add_slow(self, sql: str, at: str, began_at: str, seconds: float, scan: str) -> None:
+        """Add a slow write with its CPU time, and a table scan in its query plan, such as "SCAN t", or "".
+
+        `at` is the line of the write, or "" if only `began_at` is known, the line that began the transaction.
+        """
+        kind = (short_sql(sql), at, began_at, scan)
         if kind in self._slow or len(self._slow) < MAX_KINDS:
             self._slow.setdefault(kind, []).append(seconds)
 
@@ -179,10 +182,10 @@ class LongHolds:
                 **({"work": work} if work else {}),
             }
             records.append((LONG_HOLD, sql, len(holds), "", traits))
-        for (sql, at, scan), seconds in self._slow.items():
+        for (sql, at, began_at, scan), seconds in self._slow.items():
             traits = {
                 "at": at,
-                "began_at": "",
+                "began_at": began_at,
                 "seconds": f"{max(seconds):.3g}",
                 "outside": "0",
                 "share": f"{sum(seconds) / elapsed_s:.3g}",

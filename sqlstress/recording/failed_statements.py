@@ -484,7 +484,8 @@ class FailedStatements:
         sql, _, at, *_ = step
         scan = _scan(history.connection(), sql)
         if scan or cpu_s >= LONG_HOLD_S:
-            self.holds.add_slow(sql, self.line_text(at), cpu_s, scan)
+            line = self.line_text(at)
+            self.holds.add_slow(sql, line, "" if line else history.transaction().at, cpu_s, scan)
             self.looks_up = True
 
     def add_unfinished(self, step: TimedStep, seconds: float) -> None:

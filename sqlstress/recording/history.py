@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, NamedTuple, Protocol
 from weakref import ref
 
-from sqlstress.recording import BLOCK, MIN_HOLD_S, RELEASE
+from sqlstress.recording import BLOCK, MIN_HOLD_S, RELEASE, SLOW_WRITE_S
 from sqlstress.recording.call_costs import CallCosts, Hold, hold_of
 from sqlstress.recording.connections import cursor_steps, has_open_write, is_in_transaction, is_open, pragma
 from sqlstress.recording.failures import (
@@ -186,7 +186,7 @@ class History:
         """Statements for which `end` need not be called; empty while only PRAGMAs have run."""
         self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
         self._was_long = False
-        """Whether a transaction took MIN_HOLD_S. Before that, CPU time is not read, as each read is slow."""
+        """Whether a transaction took SLOW_WRITE_S. Until then, CPU time is not read, as that is slow."""
         self._began_s = self._began_cpu_s = 0.0
         """Start of the last statement outside of a transaction, by `perf_counter` and `thread_time`."""
         self._changed_rows = 0
@@ -213,8 +213,8 @@ class History:
             self._note_thread(sys._getframe(1), connection)
         if connection.in_transaction:
             return None
-        # The last transaction cannot have been long if it began less than MIN_HOLD_S ago.
-        if begun - self._began_s >= MIN_HOLD_S:
+        # The last transaction cannot have been long if it began less than SLOW_WRITE_S ago.
+        if begun - self._began_s >= SLOW_WRITE_S:
             self.end_transaction()
             if _returning:
                 self._note_unfinished(begun)
@@ -441,22 +441,22 @@ class History:
             self.recorder.add_unfinished(self._unfinished, now_s - self._unfinished[4])
 
     def _report_slow_write(self, steps: Sequence[TimedStep]) -> None:
-        """Report the longest write of a transaction if it used MIN_HOLD_S of CPU time or more.
+        """Report the longest write of a transaction if it used SLOW_WRITE_S of CPU time or more.
 
         Unlike the duration, CPU time excludes waits for the lock. Time outside of statements does not count.
         """
         refused = self.refused()
         writes = [step for step in steps if is_write(step[0]) and id(step) not in refused]
         slow = max(writes, key=lambda step: step[4] - step[3], default=None)
-        if not slow or slow[4] - slow[3] < MIN_HOLD_S or get_ident() != self.thread:
+        if not slow or slow[4] - slow[3] < SLOW_WRITE_S or get_ident() != self.thread:
             return
         outside_s = perf_counter() - steps[-1][4] + sum(then[3] - step[4] for step, then in pairwise(steps))
         cpu_s = thread_time() - self._began_cpu_s - outside_s
-        if cpu_s >= MIN_HOLD_S:
+        if cpu_s >= SLOW_WRITE_S:
             self.recorder.add_slow_write(self, slow, cpu_s)
 
     def _last_was_long(self) -> bool:
-        return bool(self.steps) and self.steps[-1][4] - self._began_s >= MIN_HOLD_S
+        return bool(self.steps) and self.steps[-1][4] - self._began_s >= SLOW_WRITE_S
 
     def note_blob(self, blob: Any, step: TimedStep, frame: FrameType) -> None:
         """Record a new blob handle, with its opening as a statement. `frame` is the caller's frame."""

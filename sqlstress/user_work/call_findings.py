@@ -36,6 +36,7 @@ from sqlstress.recording import (
     REPEATED,
     SCHEMA_CHANGE,
     SCRIPT,
+    SLOW_WRITE_S,
     SPLIT,
     UNCLOSED,
     UNFETCHED,
@@ -220,7 +221,10 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
         count = sum(sighting.count for sighting in found)
         share = max(float(sighting.traits["share"]) for sighting in found)
         outside = float(longest.traits["outside"])
-        if float(longest.traits["seconds"]) < (MIN_HOLD_S if work == UNFETCHED else shortest_s):
+        least_s = MIN_HOLD_S if work == UNFETCHED else shortest_s
+        if is_short and _scans(longest):
+            least_s = SLOW_WRITE_S
+        if float(longest.traits["seconds"]) < least_s:
             continue
         if count < MIN_HOLDS or share < MIN_HOLD_SHARE or (outside < MIN_OUTSIDE and not work):
             continue

@@ -159,7 +159,9 @@ def test_slow_write_is_recorded_with_its_line_and_scan(
         connection.execute("SELECT 1")
     ((sql, count, traits),) = [hold for hold in holds(recorder) if "work" in hold[2]]
     assert (sql[:8], count, traits["work"]) == ("UPDATE t", 1, "SCAN t")
-    assert traits["at"] == ("" if begin else f"{Path(__file__).name}:{line}")
+    name = Path(__file__).name
+    lines = ("", f"{name}:{line - 1}") if begin else (f"{name}:{line}", "")
+    assert (traits["at"], traits["began_at"]) == lines
 
 
 @pytest.mark.parametrize("is_scan", [True, False])

@@ -170,7 +170,7 @@ def test_uneven_shares_in_the_longer_window_alone_may_be_chance() -> None:
 def test_short_scans_are_named_only_if_they_fill_the_time_of_the_longer_window(
     work: str, share: float, *, is_named: bool
 ) -> None:
-    traits = {"at": "a.py:1", "began_at": "", "seconds": "0.03", "outside": "0", "work": work, "calls": "9"}
+    traits = {"at": "a.py:1", "began_at": "", "seconds": "0.012", "outside": "0", "work": work, "calls": "9"}
     scan = Sighting("long hold", "UPDATE t SET n = ?", 6, "", {**traits, "share": f"{share}"})
     report = with_sightings(scan)
     (run,) = report.runs
