@@ -521,7 +521,7 @@ def breaking_step(
         ran = ", then ".join(dict.fromkeys(steps))
         who = "A single process made calls" if kind == "alone" else "Two processes made calls in turn"
         return (
-            f"Cause: {transaction}, without any overlap of calls. {who}, and {check} failed after a call "
+            f"{transaction} goes wrong without any overlap of calls. {who}, and {check} failed after a call "
             f"that ran {ran}. Look at these statements, at what follows an error, and at values of earlier "
             "calls."
         )
@@ -1274,9 +1274,10 @@ def failed_statement(
             f"following only makes the error rarer. {explanation or 'Its cause is unknown.'}"
         )
     after = f" {calls} caught the error and committed nothing after it: this work is lost." * bool(given_up)
-    if repeated:
-        after += " All these calls repeated their work and committed it, so the change only saves time."
-    return f"{failed}. {explanation or 'The cause is unknown.'}{after}"
+    kept = (
+        "All these calls repeated their work and committed it, so the following only saves time. " * repeated
+    )
+    return f"{failed}. {kept}{explanation or 'The cause is unknown.'}{after}"
 
 
 _NO_LOCKS = "Two processes can then write at once, or delete the WAL or journal, and commits are lost."

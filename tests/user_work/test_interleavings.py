@@ -391,7 +391,7 @@ def test_report_names_the_step_or_the_suspicion_that_explains_it(tmp_path: Path)
     report = measured(tmp_path, HEAD + FORGETS, ops=20)
     (finding,) = findings_of(report, "breaking-step")
     line = line_of(HEAD + FORGETS, 'c.execute("UPDATE t SET n = n + 1")')
-    assert "Cause: forgets, without any overlap" in finding.text and f"(own.py:{line})" in finding.text
+    assert "forgets goes wrong without any overlap" in finding.text and f"(own.py:{line})" in finding.text
     report = measured(tmp_path, HEAD + READS_BEFORE, ops=50, concurrency=4)
     (finding,) = findings_of(report, "suspicion")
     assert finding.text.startswith("Cause of a lost update") and not findings_of(report, "breaking-step")
