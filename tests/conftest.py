@@ -171,7 +171,7 @@ def brief_runs(shared_fork_servers: None) -> Iterator[None]:
         for names, name, value in changes():
             patch.setitem(names, name, value)
         patch.setattr(rehearsal, "MAX_ROUNDS", rehearsal.MIN_ROUNDS)
-        for limit in ("ALONE_S", "TURNS_S", "PAUSES_S", "CONFIRM_S", "CONTROL_S"):
+        for limit in ("ALONE_S", "TURNS_S", "PAUSES_S", "CONFIRM_S", "CONTROL_S", "LAST_S"):
             patch.setattr(interleavings, limit, getattr(interleavings, limit) / SHORT_SEARCH)
         yield
 

@@ -342,14 +342,35 @@ def parse_sets(sets: str) -> dict[str, str]:
 
     The result is empty for a clause with a list, such as `(a, b) = (1, 2)`.
     """
-    depth, begins = 0, [0]
-    for token in SQLITE.tokens(sets):
-        depth += (token.text == "(") - (token.text == ")")
-        if token.text == "," and not depth:
-            begins.append(token.start + 1)
-    parts = [sets[begin : end - 1].partition("=") for begin, end in pairwise((*begins, len(sets) + 1))]
+    parts = [part.partition("=") for part in _split_list(sets)]
     is_simple = not any("(" in column for column, _, _ in parts)
     return {column.strip().strip(_QUOTES).lower(): value for column, _, value in parts if is_simple}
+
+
+def inserted_values(sql: str) -> dict[str, str]:
+    """Return the value of each column in the first row of an INSERT ... VALUES, such as {"n": "7"}.
+
+    The result is empty for other statements, and for an INSERT without a list of columns.
+    """
+    columns, source = _parse_insert(sql) or ([], "")
+    if not source.lower().startswith("values"):
+        return {}
+    values = map(str.strip, _split_list(source.partition("(")[2]))
+    return dict(zip(columns, values, strict=False))
+
+
+def _split_list(text: str) -> list[str]:
+    """Return the parts of a list that commas separate, up to a parenthesis that closes it."""
+    depth, begin = 0, 0
+    parts: list[str] = []
+    for token in SQLITE.tokens(text):
+        depth += (token.text == "(") - (token.text == ")")
+        if depth < 0:
+            return [*parts, text[begin : token.start]]
+        if token.text == "," and not depth:
+            parts.append(text[begin : token.start])
+            begin = token.start + 1
+    return [*parts, text[begin:]]
 
 
 def _parse_insert(sql: str) -> tuple[list[str], str] | None:

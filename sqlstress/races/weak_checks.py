@@ -73,6 +73,7 @@ from sqlstress.races.suspicions import (
 from sqlstress.races.touched import (
     condition_text,
     conditions,
+    inserted_values,
     inserts_from_select,
     may_ignore,
     parse_change,
@@ -121,12 +122,7 @@ _EMPTIES = (
 _SUMS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(sum|total)\s*\(", re.IGNORECASE)
 _EQUAL = re.compile(r"\b(\w+)[\"`\]]?\s*=(?!=)")
 """Pattern of a condition such as `version = 5`, with a group for the column."""
-_INSERT = re.compile(
-    r"\s*insert\s+into\s+[\w.\"`\[\]]+\s*\(([^)]*)\)\s*values\s*\((.*)", re.IGNORECASE | re.DOTALL
-)
-"""Pattern of an INSERT, with groups for the list of columns and for the values."""
-_VALUE = re.compile(r"'(?:[^']|'')*'|[^,()]+")
-_REFERENCE = re.compile(r"[^\W_].*(id|key|ref|no|nr|num|number)[\"`\]]?\s*$", re.IGNORECASE)
+_REFERENCE = re.compile(r"[^_]_?(id|key|ref|no|nr|num|number)$", re.IGNORECASE)
 """Pattern of a column's name such as "job_id" or "ticket_no", but not "id"."""
 _LAST_ROW = re.compile(
     r"select\s+max\s*\(\s*[\w.\"]+\s*\)(?:\s+as\s+\w+)?\s+from\s+[\w.\"]+\s*;?\s*$"
@@ -399,14 +395,9 @@ def _stores(statement: TracedStatement, ids: Container[tuple[Any, ...]]) -> bool
 
 def _refers_to(sql: str, ids: Iterable[tuple[Any, ...]]) -> bool:
     """Return whether an INSERT stores one of the ids in a column whose name means a reference."""
-    if not (insert := _INSERT.match(sql)):
-        return False
-    columns, values = insert[1].split(","), _VALUE.findall(insert[2])
     numbers = {str(number) for (number,) in ids}
-    return any(
-        _REFERENCE.search(column) and value.strip() in numbers
-        for column, value in zip(columns, values, strict=False)
-    )
+    values = inserted_values(sql)
+    return any(_REFERENCE.search(column) and value in numbers for column, value in values.items())
 
 
 def _next_write(insert: TracedStatement, later: Statements) -> TracedStatement | None:

@@ -515,14 +515,18 @@ class History:
             released = word == "RELEASE"  # RELEASE commits if SAVEPOINT began the transaction.
         return "commit" if released else ""
 
+    def _divided(self, step: TimedStep) -> tuple[list[TimedStep], list[TimedStep]]:
+        """Return the statements before `step`, and those after it (none if it is no longer kept)."""
+        steps = [*self.steps]
+        index = next((number for number, other in enumerate(steps) if other is step), len(steps))
+        return steps[:index], steps[index + 1 :]
+
     def end_after(self, step: TimedStep) -> str:
         """Return "commit" or "rollback", by which the transaction of `step` ended; empty if unknown.
 
         A rollback to a savepoint counts as "rollback".
         """
-        steps = [*self.steps]
-        index = next((number for number, other in enumerate(steps) if other is step), len(steps))
-        for sql, *_ in steps[index + 1 :]:
+        for sql, *_ in self._divided(step)[1]:
             if statement_kind(sql) == "commit":
                 return "commit"
             if words_of(sql)[0] == "ROLLBACK":
@@ -535,12 +539,11 @@ class History:
         For example, the undone transaction had 3 writes, and the call later committed 2 writes. A rollback
         to a savepoint does not count.
         """
-        steps = [*self.steps]
-        index = next((number for number, other in enumerate(steps) if other is step), len(steps))
-        undone = sum(is_write(sql) for sql, *_ in transaction_steps(steps[: index + 1])[:-1])
+        before, after = self._divided(step)
+        undone = sum(is_write(sql) for sql, *_ in transaction_steps([*before, step])[:-1])
         made = 0
         is_undone = False
-        for sql, *_ in steps[index + 1 :]:
+        for sql, *_ in after:
             if words_of(sql)[0] == "ROLLBACK":
                 if is_undone or words_of(sql)[1] == "TO":
                     return False
@@ -553,10 +556,8 @@ class History:
 
     def writes_after(self, step: TimedStep) -> list[str]:
         """Return the SQL of the writes that followed `step`, up to the next COMMIT or ROLLBACK."""
-        steps = [*self.steps]
-        index = next((number for number, other in enumerate(steps) if other is step), len(steps))
         writes = []
-        for sql, *_ in steps[index + 1 :]:
+        for sql, *_ in self._divided(step)[1]:
             if statement_kind(sql) == "commit" or words_of(sql)[0] == "ROLLBACK":
                 break
             if is_write(sql):

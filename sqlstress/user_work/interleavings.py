@@ -354,10 +354,9 @@ class _Stage:
         (self._signals / GO).touch()
         statements = self._result(self._first)
         waited = self._result(self._second) if others and place in self._waits else None
-        if waited:  # The other call waited at its first lock, so record this as the place of the pause.
-            self.made.append(_Place(others[-1], _first_lock(waited)))
-        else:
-            self.made.append(place)
+        # If the other call waited, it paused at its first lock while the rest of this call ran.
+        paused = _Place(others[-1], _first_lock(waited)) if waited else place
+        self.made.append(paused)
         if broken:
             if self._checks.broken(self._pulse):
                 return _sighting(IN_TURN, place.transaction, statements, broken)
@@ -368,9 +367,8 @@ class _Stage:
         self.orders[place.transaction] += 1
         if broken := self._checks.broken(self._pulse) or self._broken_in_turn():
             if waited:
-                pause = _first_lock(waited)
-                return _sighting(BETWEEN, others[-1], waited, broken, pause, [place.transaction])
-            return _sighting(BETWEEN, place.transaction, statements, broken, place.number, others)
+                statements, others = waited, [place.transaction]
+            return _sighting(BETWEEN, paused.transaction, statements, broken, paused.number, others)
         return None
 
     def _broken_in_turn(self) -> list[CheckFailure]:
